@@ -402,17 +402,53 @@ static qat_status fold_unary(builder *b)
     return give(b, t);
 }
 
+/** Clip: bounds of inputs 1 and 2, of the same kind. */
+static qat_status fold_clip(builder *b)
+{
+    const qat_foreign_tensor *x = constant(b, 0), *ends[2] = {NULL, NULL};
+    for (int i = 0; i < 2; i++) {
+        ends[i] = b->node->n_inputs > 1 + i && fv_input(b, 1 + i) ? constant(b, 1 + i) : NULL;
+        if (ends[i] && (ends[i]->type != x->type || ends[i]->count != 1))
+            return fv_refuse(b, "its bound %d is not one number of the input's kind", i + 1);
+    }
+    if (fv_attr(b, "min") || fv_attr(b, "max"))
+        return fv_refuse(b, "attributes min and max of a constant");
+    qat_foreign_tensor *t = fv_constant(b, x->type, x->rank, x->dims);
+    for (size_t i = 0; t && i < t->count; i++) {
+        copy_value(t, i, x, i);
+        for (int e = 0; e < 2; e++) {
+            double const now = value_at(t, i), end = ends[e] ? value_at(ends[e], 0) : now;
+            if (e ? now > end : now < end)
+                copy_value(t, i, ends[e], 0);
+        }
+    }
+    if (t)
+        t->stored = x->stored;
+    return give(b, t);
+}
+
 static const fv_operator folds[] = {
-    {"Constant", fold_constant},   {"ConstantOfShape", fold_constant_of_shape},
-    {"Identity", fold_identity},   {"Cast", fold_cast},
-    {"Reshape", fold_reshape},     {"Squeeze", fold_squeeze},
-    {"Unsqueeze", fold_unsqueeze}, {"Transpose", fold_transpose},
-    {"Gather", fold_gather},       {"Concat", fold_concat},
-    {"Slice", fold_slice},         {"Add", fold_binary},
-    {"Sub", fold_binary},          {"Mul", fold_binary},
-    {"Div", fold_binary},          {"Neg", fold_unary},
-    {"Floor", fold_unary},         {"Ceil", fold_unary},
-    {"Sqrt", fold_unary},          {NULL, NULL},
+    {"Constant", fold_constant},
+    {"ConstantOfShape", fold_constant_of_shape},
+    {"Identity", fold_identity},
+    {"Cast", fold_cast},
+    {"Reshape", fold_reshape},
+    {"Squeeze", fold_squeeze},
+    {"Unsqueeze", fold_unsqueeze},
+    {"Transpose", fold_transpose},
+    {"Gather", fold_gather},
+    {"Concat", fold_concat},
+    {"Slice", fold_slice},
+    {"Add", fold_binary},
+    {"Sub", fold_binary},
+    {"Mul", fold_binary},
+    {"Div", fold_binary},
+    {"Neg", fold_unary},
+    {"Floor", fold_unary},
+    {"Ceil", fold_unary},
+    {"Sqrt", fold_unary},
+    {"Clip", fold_clip},
+    {NULL, NULL},
 };
 
 /** How many inputs an operator needs before it can be folded. */

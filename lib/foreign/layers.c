@@ -119,18 +119,6 @@ static qat_status build_conv(builder *b)
 
 /* ------------------------------------------------------------------ ConvTranspose */
 
-/** What is cut off the output, and what is added to it, in one direction. */
-static void cut(fv_window *w, int i, int64_t in, int64_t wanted, bool upper, int64_t *extra)
-{
-    int64_t const whole = (in - 1) * w->stride[i] + w->kernel[i];
-    if (wanted < 1)
-        return;
-    int64_t const total = whole + *extra - wanted, half = total / 2;
-    w->before[i] = total < 0 ? 0 : upper ? half : total - half;
-    w->after[i] = total < 0 ? 0 : total - w->before[i];
-    *extra -= total < 0 ? total : 0;
-}
-
 /** From [C, O, KH, KW] to [O, KH, KW, C]. */
 static qat_status transposed_weights(builder *b, const qat_node *node, const qat_foreign_tensor *w,
                                      size_t taps)
@@ -144,13 +132,95 @@ static qat_status transposed_weights(builder *b, const qat_node *node, const qat
     return to ? QAT_OK : fv_graph_error(b);
 }
 
+/** One group without dilations. */
+static qat_node *add_transposed(builder *b, const fv_transposed *t, qat_node *from,
+                                const qat_foreign_tensor *w)
+{
+    char window[FV_WINDOW_TEXT];
+    fv_window_text(&t->window, false, window);
+    qat_node *y = fv_add(b, "transpose_conv2d", "", from, "filters=%d extra=%d extra_w=%d %s",
+                         (int)t->filters, (int)t->extra[0], (int)t->extra[1], window);
+    size_t const taps = (size_t)(t->window.kernel[0] * t->window.kernel[1]);
+    return y && !transposed_weights(b, y, w, taps) ? y : NULL;
+}
+
+/** Zeros behind each pixel of [N, H, W, C]: [N, H sh, W sw, C]. */
+static qat_node *spread(builder *b, const fv *x, qat_node *from, int sh, int sw)
+{
+    int const h = from->shape.dims[1], w = from->shape.dims[2], c = from->shape.dims[3];
+    fv v = fv_like(x, from);
+    if (sw > 1) {
+        qat_node *columns = fv_shaped(b, &v, QAT_SHAPE(1, h * w, 1, c));
+        v.node = columns ? fv_add(b, "pad", "columns", columns, "right=%d", sw - 1) : NULL;
+    }
+    if (sh > 1 && v.node) {
+        qat_node *rows = fv_shaped(b, &v, QAT_SHAPE(1, h, 1, w * sw * c));
+        v.node = rows ? fv_add(b, "pad", "rows", rows, "right=%d", sh - 1) : NULL;
+    }
+    return v.node ? fv_shaped(b, &v, QAT_SHAPE(1, h * sh, w * sw, c)) : NULL;
+}
+
+/**
+ * From [C, O / groups, KH, KW] to [O, KH, KW, C / groups] or, depthwise, to [1, KH, KW, O], the
+ * taps from the last to the first.
+ */
+static qat_status turned_weights(builder *b, const qat_node *node, const qat_foreign_tensor *w,
+                                 const fv_transposed *t, bool depthwise)
+{
+    size_t const taps = (size_t)(t->window.kernel[0] * t->window.kernel[1]);
+    size_t const groups = (size_t)t->groups, filters = (size_t)w->dims[1];
+    size_t const depth = (size_t)w->dims[0] / groups, all = groups * filters;
+    float *to = fv_param(b, node, 0);
+    for (size_t g = 0; to && g < groups; g++)
+        for (size_t c = 0; c < depth; c++)
+            for (size_t o = 0; o < filters; o++)
+                for (size_t k = 0; k < taps; k++) {
+                    size_t const filter = g * filters + o, tap = taps - 1 - k;
+                    to[depthwise ? tap * all + filter : (filter * taps + tap) * depth + c] =
+                        w->floats[((g * depth + c) * filters + o) * taps + k];
+                }
+    return to ? QAT_OK : fv_graph_error(b);
+}
+
+/** With groups or dilations: a convolution over the pixels with zeros between them. */
+static qat_node *add_spread(builder *b, const fv *x, const fv_transposed *t, qat_node *from,
+                            const qat_foreign_tensor *w)
+{
+    const fv_window *v = &t->window;
+    fv_window one = *v;
+    char window[FV_WINDOW_TEXT];
+    qat_node *wide = spread(b, x, from, (int)v->stride[0], (int)v->stride[1]);
+    for (int i = 0; i < 2 && wide; i++) {
+        int64_t const reach = (v->kernel[i] - 1) * v->dilation[i];
+        int64_t const size = wide->shape.dims[1 + i];
+        one.stride[i] = 1;
+        one.before[i] = reach - v->before[i];
+        one.after[i] = t->out[i] + reach - size - one.before[i];
+        int64_t const begin = one.before[i] < 0 ? -one.before[i] : 0;
+        int64_t const end = one.after[i] < 0 ? -one.after[i] : 0;
+        one.before[i] = begin ? 0 : one.before[i];
+        one.after[i] = end ? 0 : one.after[i];
+        if (begin + end > 0) /* the zeros behind the last pixel, or what the padding takes away */
+            wide = fv_add(b, "strided_slice", "cut", wide, "axis=%d begin=%lld count=%lld", 1 + i,
+                          (long long)begin, (long long)(size - begin - end));
+    }
+    if (!wide)
+        return NULL;
+    fv_window_text(&one, true, window);
+    bool const depthwise = t->groups == w->dims[0] && t->groups > 1;
+    qat_node *y = depthwise ? fv_add(b, "depthwise_conv2d", "", wide, "multiplier=%d %s",
+                                     (int)w->dims[1], window)
+                            : fv_add(b, "conv2d", "", wide, "filters=%d groups=%d %s",
+                                     (int)t->filters, (int)t->groups, window);
+    return y && !turned_weights(b, y, w, t, depthwise) ? y : NULL;
+}
+
 static qat_status build_transposed(builder *b)
 {
     fv *in, x;
     const qat_foreign_tensor *w, *bias;
-    fv_window v;
+    fv_transposed t;
     qat_node *from;
-    int64_t extra[2] = {0}, shape[2] = {0};
     qat_status st = fv_data(b, 0, &in);
     if (!st)
         st = fv_floats(b, 1, "weights", &w);
@@ -159,49 +229,22 @@ static qat_status build_transposed(builder *b)
     if (st)
         return st;
     x = *in;
-    if (!w || w->rank != x.rank || x.rank < 3 || x.rank > 4 || w->dims[0] != x.dims[1] ||
-        w->dims[1] < 1 || w->dims[1] > 65536)
-        return fv_refuse(b, "weights that do not fit an input of %d dimensions", x.rank);
-    int const directions = x.rank - 2;
-    int64_t const kernel[] = {x.rank == 4 ? w->dims[2] : 1, w->dims[x.rank - 1]};
-    st = fv_window_of(b, &x, kernel, &v);
+    st = fv_transposed_of(b, &x, w, &t);
+    if (!st)
+        fv_name_after(b, 1);
+    if (!st)
+        st = fv_picture(b, &x, &from);
     if (st)
         return st;
-    if (fv_attr_int(b, "group", 1) != 1 || v.dilation[0] != 1 || v.dilation[1] != 1)
-        return fv_refuse(b, "attributes group and dilations: only 1 is supported");
-    int const n_extra = fv_attr_ints(b, "output_padding", extra + 2 - directions, directions);
-    int const n_shape = fv_attr_ints(b, "output_shape", shape + 2 - directions, directions);
-    if ((n_extra && n_extra != directions) || (n_shape && n_shape != directions))
-        return fv_refuse(b, "attributes output_padding, output_shape: %d and %d numbers", n_extra,
-                         n_shape);
-    const char *pad = fv_attr_text(b, "auto_pad", "NOTSET");
-    for (int i = 2 - directions; i < 2; i++) {
-        int64_t const size = x.dims[x.rank - 2 + i];
-        bool const same = !strncmp(pad, "SAME", 4);
-        cut(&v, i, size,
-            shape[i] ? shape[i]
-            : same   ? size * v.stride[i]
-                     : 0,
-            !strcmp(pad, "SAME_UPPER"), &extra[i]);
-        if (extra[i] < 0 || extra[i] >= v.stride[i])
-            return fv_refuse(b, "an output %lld longer than its windows, with a stride of %lld",
-                             (long long)extra[i], (long long)v.stride[i]);
-    }
-    fv_name_after(b, 1);
-    st = fv_picture(b, &x, &from);
-    if (st)
-        return st;
-    char window[FV_WINDOW_TEXT];
-    fv_window_text(&v, false, window);
-    qat_node *y = fv_add(b, "transpose_conv2d", "", from, "filters=%d extra=%d extra_w=%d %s",
-                         (int)w->dims[1], (int)extra[0], (int)extra[1], window);
-    st = y ? transposed_weights(b, y, w, (size_t)(kernel[0] * kernel[1])) : fv_graph_error(b);
+    bool const simple = t.groups == 1 && t.window.dilation[0] == 1 && t.window.dilation[1] == 1;
+    qat_node *y = simple ? add_transposed(b, &t, from, w) : add_spread(b, &x, &t, from, w);
+    st = y ? QAT_OK : fv_graph_error(b);
     if (!st && bias)
         st = add_bias(b, &y, bias->floats, bias->count, 1);
     if (st)
         return st;
-    int64_t const dims[] = {x.dims[0], w->dims[1], y->shape.dims[1], y->shape.dims[2]};
-    int64_t const line[] = {x.dims[0], w->dims[1], y->shape.dims[2]};
+    int64_t const dims[] = {x.dims[0], t.filters, y->shape.dims[1], y->shape.dims[2]};
+    int64_t const line[] = {x.dims[0], t.filters, y->shape.dims[2]};
     fv const out = fv_channels_last(y, x.rank, x.rank == 4 ? dims : line);
     fv_output(b, 0, &out);
     return QAT_OK;

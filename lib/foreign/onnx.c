@@ -156,34 +156,40 @@ static const char *text_of(reader *r, const char *text)
 /** How the values of a type are stored. */
 typedef struct storage {
     qat_foreign_type type;
-    int bytes; /* of one value in raw_data */
+    int bytes; /* of one value in raw_data, or of two */
+    bool is_pair;
 } storage;
+
+enum { TYPE_UINT4 = 21, TYPE_INT4 = 22 }; /* which older copies of ONNX's schema do not name */
 
 static storage storage_of(int type)
 {
     switch (type) {
     case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT:
-        return (storage){QAT_FOREIGN_FLOAT, 4};
+        return (storage){QAT_FOREIGN_FLOAT, 4, false};
     case ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE:
-        return (storage){QAT_FOREIGN_FLOAT, 8};
+        return (storage){QAT_FOREIGN_FLOAT, 8, false};
     case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16:
     case ONNX__TENSOR_PROTO__DATA_TYPE__BFLOAT16:
-        return (storage){QAT_FOREIGN_FLOAT, 2};
+        return (storage){QAT_FOREIGN_FLOAT, 2, false};
     case ONNX__TENSOR_PROTO__DATA_TYPE__INT64:
     case ONNX__TENSOR_PROTO__DATA_TYPE__UINT64:
-        return (storage){QAT_FOREIGN_INT, 8};
+        return (storage){QAT_FOREIGN_INT, 8, false};
     case ONNX__TENSOR_PROTO__DATA_TYPE__INT32:
     case ONNX__TENSOR_PROTO__DATA_TYPE__UINT32:
-        return (storage){QAT_FOREIGN_INT, 4};
+        return (storage){QAT_FOREIGN_INT, 4, false};
     case ONNX__TENSOR_PROTO__DATA_TYPE__INT16:
     case ONNX__TENSOR_PROTO__DATA_TYPE__UINT16:
-        return (storage){QAT_FOREIGN_INT, 2};
+        return (storage){QAT_FOREIGN_INT, 2, false};
     case ONNX__TENSOR_PROTO__DATA_TYPE__INT8:
     case ONNX__TENSOR_PROTO__DATA_TYPE__UINT8:
     case ONNX__TENSOR_PROTO__DATA_TYPE__BOOL:
-        return (storage){QAT_FOREIGN_INT, 1};
+        return (storage){QAT_FOREIGN_INT, 1, false};
+    case TYPE_UINT4:
+    case TYPE_INT4:
+        return (storage){QAT_FOREIGN_INT, 1, true};
     default:
-        return (storage){QAT_FOREIGN_OTHER, 0};
+        return (storage){QAT_FOREIGN_OTHER, 0, false};
     }
 }
 
@@ -226,6 +232,13 @@ static int64_t raw_int(int type, qat_reader *r)
     }
 }
 
+/** Value i of bytes that hold two each, the first in the lower half. */
+static int64_t half_byte(int type, uint8_t byte, size_t i)
+{
+    int const four = i & 1 ? byte >> 4 : byte & 15;
+    return type == TYPE_INT4 && four > 7 ? four - 16 : four;
+}
+
 /** Value i of a list of floats or integers that is not raw. */
 static float listed_float(const Onnx__TensorProto *p, size_t i)
 {
@@ -246,6 +259,9 @@ static int64_t listed_int(const Onnx__TensorProto *p, size_t i)
     case ONNX__TENSOR_PROTO__DATA_TYPE__UINT64:
     case ONNX__TENSOR_PROTO__DATA_TYPE__UINT32:
         return (int64_t)p->uint64_data[i];
+    case TYPE_UINT4:
+    case TYPE_INT4:
+        return half_byte(p->data_type, (uint8_t)p->int32_data[i / 2], i);
     default:
         return p->int32_data[i];
     }
@@ -364,15 +380,20 @@ static qat_status copy_values(reader *r, const Onnx__TensorProto *p, const uint8
         return values ? QAT_OK : no_memory(r);
     }
     int64_t *values = take(r, t->count, sizeof *values);
+    bool const is_pair = storage_of(p->data_type).is_pair;
     for (size_t i = 0; values && i < t->count; i++)
-        values[i] = is_raw ? raw_int(p->data_type, &in) : listed_int(p, i);
+        values[i] = !is_raw   ? listed_int(p, i)
+                    : is_pair ? half_byte(p->data_type, raw[i / 2], i)
+                              : raw_int(p->data_type, &in);
     t->ints = values;
     return values ? QAT_OK : no_memory(r);
 }
 
 static qat_status fill(reader *r, const Onnx__TensorProto *p, qat_foreign_tensor *t)
 {
-    size_t const bytes = t->count * (size_t)storage_of(p->data_type).bytes;
+    storage const how = storage_of(p->data_type);
+    size_t const items = how.is_pair ? (t->count + 1) / 2 : t->count;
+    size_t const bytes = items * (size_t)how.bytes;
     if (p->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL) {
         uint8_t *beside = NULL;
         qat_status st = external_bytes(r, p, bytes, &beside);
@@ -385,7 +406,7 @@ static qat_status fill(reader *r, const Onnx__TensorProto *p, qat_foreign_tensor
         return st;
     }
     bool const is_raw = p->has_raw_data && (p->raw_data.len || !listed(p));
-    if (is_raw ? p->raw_data.len != bytes : listed(p) != t->count)
+    if (is_raw ? p->raw_data.len != bytes : listed(p) != items)
         return wrong_count(r, p, t->count);
     return copy_values(r, p, p->raw_data.data, is_raw ? bytes : 0, is_raw, t);
 }

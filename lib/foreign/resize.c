@@ -1,5 +1,6 @@
 /** Resize, Upsample: to other heights and widths, where the op has the file's positions. */
 #include "foreign/build.h"
+#include "foreign/window.h"
 
 #include <math.h>
 #include <string.h>
@@ -99,7 +100,7 @@ static qat_status sizes_of(builder *b, const fv *x, int64_t *dims)
     return QAT_OK;
 }
 
-static qat_status build_resize(builder *b)
+qat_status fv_resize_of(builder *b, const fv *x, fv_resize *to)
 {
     bool const old = b->from->opset < 11;
     struct resizing r = {
@@ -107,17 +108,10 @@ static qat_status build_resize(builder *b)
             fv_attr_text(b, "coordinate_transformation_mode", old ? "asymmetric" : "half_pixel"),
         .rounding = fv_attr_text(b, "nearest_mode", old ? "floor" : "round_prefer_floor")};
     const char *mode = fv_attr_text(b, "mode", "nearest");
-    int64_t dims[QAT_FOREIGN_RANK];
-    qat_node *from;
-    fv *in, x;
-    qat_status st = fv_data(b, 0, &in);
-    if (st)
-        return st;
-    x = *in;
-    r.nearest = !strcmp(mode, "nearest");
-    if (x.rank < 3 || x.rank > 4 ||
+    r.nearest = to->nearest = !strcmp(mode, "nearest");
+    if (x->rank < 3 || x->rank > 4 ||
         (!r.nearest && strncmp(mode, "linear", 6) != 0 && strcmp(mode, "bilinear") != 0))
-        return fv_refuse(b, "attribute mode = %.20s for %d dimensions", mode, x.rank);
+        return fv_refuse(b, "attribute mode = %.20s for %d dimensions", mode, x->rank);
     if (!strcmp(r.place, "tf_crop_and_resize") || !strcmp(r.place, "half_pixel_symmetric") ||
         fv_attr_int(b, "antialias", 0) ||
         strcmp(fv_attr_text(b, "keep_aspect_ratio_policy", "stretch"), "stretch") != 0)
@@ -125,28 +119,45 @@ static qat_status build_resize(builder *b)
                          "attributes coordinate_transformation_mode = %.24s, antialias, "
                          "keep_aspect_ratio_policy",
                          r.place);
-    st = sizes_of(b, &x, dims);
-    if (!st)
-        st = fv_picture(b, &x, &from);
+    qat_status const st = sizes_of(b, x, to->dims);
     if (st)
         return st;
-    int64_t const h = x.rank == 4 ? x.dims[2] : 1, w = x.dims[x.rank - 1];
-    int64_t const high = x.rank == 4 ? dims[2] : 1, wide = dims[x.rank - 1];
     for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
-        struct choice const c = choices[i];
-        if (!agrees(&r, c, h, high) || !agrees(&r, c, w, wide))
-            continue;
-        qat_node *y = fv_add(b, r.nearest ? "resize_nearest" : "resize_bilinear", "", from,
-                             "height=%d width=%d align_corners=%s half_pixel_centers=%s", (int)high,
-                             (int)wide, c.align ? "yes" : "no", c.half ? "yes" : "no");
-        fv const out = fv_channels_last(y, x.rank, dims);
-        fv_output(b, 0, &out);
-        return y ? QAT_OK : fv_graph_error(b);
+        bool agreed = true;
+        for (int d = 2; d < x->rank; d++)
+            agreed = agreed && agrees(&r, choices[i], x->dims[d], to->dims[d]);
+        to->align_corners = choices[i].align;
+        to->half_pixel_centers = choices[i].half;
+        if (agreed)
+            return QAT_OK;
     }
     return fv_refuse(b,
                      "no op has the positions of coordinate_transformation_mode = %.24s and "
                      "nearest_mode = %.24s here",
                      r.place, r.rounding);
+}
+
+static qat_status build_resize(builder *b)
+{
+    qat_node *from;
+    fv *in, x;
+    fv_resize r;
+    qat_status st = fv_data(b, 0, &in);
+    if (st)
+        return st;
+    x = *in;
+    st = fv_resize_of(b, &x, &r);
+    if (!st)
+        st = fv_picture(b, &x, &from);
+    if (st)
+        return st;
+    qat_node *y = fv_add(b, r.nearest ? "resize_nearest" : "resize_bilinear", "", from,
+                         "height=%d width=%d align_corners=%s half_pixel_centers=%s",
+                         x.rank == 4 ? (int)r.dims[2] : 1, (int)r.dims[x.rank - 1],
+                         r.align_corners ? "yes" : "no", r.half_pixel_centers ? "yes" : "no");
+    fv const out = fv_channels_last(y, x.rank, r.dims);
+    fv_output(b, 0, &out);
+    return y ? QAT_OK : fv_graph_error(b);
 }
 
 const fv_operator fv_resize_operators[] = {

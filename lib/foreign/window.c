@@ -93,6 +93,65 @@ qat_status fv_window_of(builder *b, const fv *x, const int64_t *kernel, fv_windo
     return st;
 }
 
+/** What is cut off the output, and what is added to it, in one direction. */
+static void cut(fv_transposed *t, int i, int64_t whole, int64_t wanted, bool upper)
+{
+    fv_window *w = &t->window;
+    if (wanted >= 1) {
+        int64_t const total = whole + t->extra[i] - wanted, half = total / 2;
+        w->before[i] = total < 0 ? 0 : upper ? half : total - half;
+        w->after[i] = total < 0 ? 0 : total - w->before[i];
+        t->extra[i] -= total < 0 ? total : 0;
+    }
+    t->out[i] = whole + t->extra[i] - w->before[i] - w->after[i];
+}
+
+qat_status fv_transposed_of(builder *b, const fv *x, const qat_foreign_tensor *w, fv_transposed *t)
+{
+    int const rank = x->rank, directions = rank - 2, first = 2 - directions;
+    int64_t shape[2] = {0};
+    *t = (fv_transposed){.groups = fv_attr_int(b, "group", 1), .out = {1, 1}};
+    if (!w || w->rank != rank || rank < 3 || rank > 4 || w->dims[0] != x->dims[1] ||
+        w->dims[1] < 1 || w->dims[1] > 65536 || t->groups < 1 || w->dims[0] % t->groups ||
+        w->dims[1] * t->groups > 65536)
+        return fv_refuse(b, "weights that do not fit an input of %d dimensions in %lld groups",
+                         rank, (long long)t->groups);
+    t->filters = w->dims[1] * t->groups;
+    int64_t const kernel[] = {rank == 4 ? w->dims[2] : 1, w->dims[rank - 1]};
+    qat_status const st = fv_window_of(b, x, kernel, &t->window);
+    if (st)
+        return st;
+    int const n_extra = fv_attr_ints(b, "output_padding", t->extra + first, directions);
+    int const n_shape = fv_attr_ints(b, "output_shape", shape + first, directions);
+    if ((n_extra && n_extra != directions) || (n_shape && n_shape != directions))
+        return fv_refuse(b, "attributes output_padding, output_shape: %d and %d numbers", n_extra,
+                         n_shape);
+    const char *pad = fv_attr_text(b, "auto_pad", "NOTSET");
+    bool const same = !strncmp(pad, "SAME", 4);
+    const fv_window *v = &t->window;
+    for (int i = first; i < 2; i++) {
+        int64_t const in = x->dims[rank - 2 + i];
+        int64_t const whole = (in - 1) * v->stride[i] + (v->kernel[i] - 1) * v->dilation[i] + 1;
+        if (shape[i] < 0 || shape[i] > INT32_MAX)
+            return fv_refuse(b, "attribute output_shape = %lld", (long long)shape[i]);
+        cut(t, i, whole,
+            shape[i] ? shape[i]
+            : same   ? in * v->stride[i]
+                     : 0,
+            !strcmp(pad, "SAME_UPPER"));
+        int64_t const most = v->stride[i] > v->dilation[i] ? v->stride[i] : v->dilation[i];
+        if (t->extra[i] < 0 || t->extra[i] >= most)
+            return fv_refuse(b,
+                             "an output %lld longer than its windows, with a stride of %lld and a "
+                             "dilation of %lld",
+                             (long long)t->extra[i], (long long)v->stride[i],
+                             (long long)v->dilation[i]);
+        if (t->out[i] < 1)
+            return fv_refuse(b, "it cuts off all of its output");
+    }
+    return QAT_OK;
+}
+
 void fv_window_text(const fv_window *w, bool dilation, char text[FV_WINDOW_TEXT])
 {
     int const n = snprintf(

@@ -1,4 +1,4 @@
-/** Windows of foreign convolutions and pools. */
+/** Windows of foreign convolutions and pools, and positions of Resize. */
 #ifndef QAT_FOREIGN_WINDOW_H
 #define QAT_FOREIGN_WINDOW_H
 
@@ -19,5 +19,24 @@ typedef struct fv_window {
 qat_status fv_window_of(builder *b, const fv *x, const int64_t *kernel, fv_window *w);
 /** As attributes of conv2d and the pools. */
 void fv_window_text(const fv_window *w, bool dilation, char text[FV_WINDOW_TEXT]);
+
+/**
+ * ConvTranspose: before and after are what is cut off the output.
+ * @param weights  [C, O / groups, KH, KW], or [C, O / groups, K]
+ */
+typedef struct fv_transposed {
+    fv_window window;
+    int64_t groups, filters;
+    int64_t extra[2], out[2]; /* added to the output; its size */
+} fv_transposed;
+qat_status fv_transposed_of(builder *b, const fv *x, const qat_foreign_tensor *weights,
+                            fv_transposed *t);
+
+/** Resize: the op's positions, and the output's dimensions. */
+typedef struct fv_resize {
+    bool nearest, align_corners, half_pixel_centers;
+    int64_t dims[QAT_FOREIGN_RANK];
+} fv_resize;
+qat_status fv_resize_of(builder *b, const fv *x, fv_resize *r);
 
 #endif

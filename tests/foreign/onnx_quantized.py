@@ -20,6 +20,9 @@ from onnx import TensorProto, helper, numpy_helper
 from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
 from torch import nn
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "cases"))
+import onnx_qdq  # noqa: E402
+
 ort.set_default_logger_severity(3)
 failed = False
 
@@ -185,7 +188,7 @@ def networks(tools, folder):
                 continue
             result = compare(tools, folder, path, samples)
             if isinstance(result, str):
-                say("zero points differ" in result and each and weights == QuantType.QUInt8, f"{what}: {result}")
+                say("differ from their zero points" in result and each and weights == QuantType.QUInt8, f"{what}: {result}")
             else:  # ONNX Runtime computes parts of Gates in float32 if it is QDQ
                 floats = name == "Gates" and form == QuantFormat.QDQ
                 own = f"; ONNX Runtime from itself without optimizations: {own_differences(path, samples)}"
@@ -295,8 +298,23 @@ def operators(tools, folder, rounds):
             f"{op}: {differing} of {values} differ, at most {largest} steps")
 
 
+def between(tools, folder):
+    """Operators of reals, as cases/onnx_qdq.py has them."""
+    rng = np.random.default_rng(5)
+    path = folder + "/between.onnx"
+    for name, (steps, nodes, shape, constants, *how) in onnx_qdq.cases(rng).items():
+        onnx_qdq.model(path, nodes, shape, constants, **(how[0] if how else {}))
+        samples = [[rng.normal(size=shape).astype(np.float32) * 2] for _ in range(4)]
+        result = compare(tools, folder, path, samples)
+        if isinstance(result, str):
+            say(False, f"{name}: {result}")
+        else:
+            say(result[2] <= steps, f"{name}: {result[0]} of {result[1]} differ, at most {result[2]} steps")
+
+
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as temporary:
+        between(sys.argv[1], temporary)
         operators(sys.argv[1], temporary, int(os.environ.get("ONNX_ROUNDS", "4")))
         networks(sys.argv[1], temporary)
         of_torchvision(sys.argv[1], temporary, sys.argv[2:])

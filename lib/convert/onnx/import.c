@@ -6,19 +6,20 @@
 #include <stdio.h>
 #include <string.h>
 
-static const oq_operator *const families[] = {oq_layer_operators, oq_value_operators};
+static const oq_operator *const families[] = {oq_layer_operators, oq_value_operators,
+                                              oq_picture_operators};
 
 /** The operator with this name among those of reals, or of QLinear operators. */
 static const oq_operator *operator_named(const char *name, bool quantized)
 {
     for (size_t f = 0; f < sizeof families / sizeof *families; f++)
         for (const oq_operator *o = families[f]; o->op; o++)
-            if (!strcmp(quantized ? o->quantized : o->op, name))
+            if (!quantized ? !strcmp(o->op, name) : o->quantized && !strcmp(o->quantized, name))
                 return o;
     return NULL;
 }
 
-static const fv_operator *step_named(const fv_operator *list, const char *name)
+const fv_operator *oq_step_named(const fv_operator *list, const char *name)
 {
     for (; list->op; list++)
         if (!strcmp(list->op, name))
@@ -58,6 +59,7 @@ qat_status oq_emit_noted(oq_importer *q, const oq_value *noted, const oq_target 
     int const n = op->n_inputs > 3 || o->operands < 0 ? op->n_inputs : 3;
     limited.lo = noted->lo;
     limited.hi = noted->hi;
+    limited.affine = noted->affine;
     set_node(q, op);
     for (int i = 0; i < n; i++)
         in[i] = oq_input(q, i);
@@ -74,12 +76,13 @@ static qat_status note(oq_importer *q, const oq_operator *o)
     if (n < (o->operands < 0 ? 1 : o->operands) || n > OQ_OPERANDS)
         return fv_refuse(&q->b, "it has %d inputs", n);
     for (int i = 0; i < n; i++) {
-        oq_operand const x = oq_input(q, i);
-        if (x.v.op)
-            return fv_refuse(&q->b,
-                             "its input %d is the result of '%.60s', which is not quantized "
-                             "(no QuantizeLinear between them)",
-                             i, x.v.op->name);
+        oq_operand x = oq_input(q, i);
+        if (x.v.op) {
+            qat_status const st = oq_settle(q, q->b.node->inputs[i], &x);
+            if (st)
+                return st;
+            oq_set(q, q->b.node->inputs[i], &x.v, x.shape.rank, x.shape.dims);
+        }
         if (x.v.tensor >= 0 && !x.v.is_real)
             return fv_refuse(&q->b, "its input %d is of codes, without a DequantizeLinear", i);
     }
@@ -162,13 +165,13 @@ static qat_status run_quantize(oq_importer *q)
     oq_target target;
     if (!oq_is_given(&x) || q->b.node->n_outputs < 1)
         return fv_refuse(&q->b, "its input is not known");
+    if (fv_attr_int(&q->b, "block_size", 0))
+        return fv_refuse(&q->b, "attribute block_size is not supported");
+    if (oq_is_constant(&x))
+        return oq_quantize_constant(q, &x);
     qat_status const st = oq_grid(q, 1, 2, &target);
     target.value = q->b.node->outputs[0];
-    if (st || target.value < 0)
-        return st;
-    return fv_attr_int(&q->b, "block_size", 0)
-               ? fv_refuse(&q->b, "attribute block_size is not supported")
-               : oq_quantize(q, &x, &target);
+    return st || target.value < 0 ? st : oq_quantize(q, &x, &target);
 }
 
 static qat_status run_dequantize(oq_importer *q)
@@ -226,10 +229,14 @@ static qat_status run_node(oq_importer *q)
     const oq_operator *o = operator_named(op, true);
     if (o)
         return run_quantized(q, o);
-    if (!strncmp(op, "QLinear", 7) && step_named(oq_functions, op + 7))
-        return run_function(q, step_named(oq_functions, op + 7));
-    const fv_operator *step = step_named(oq_moves, op);
-    step = step ? step : step_named(oq_functions, op);
+    if (!strncmp(op, "QLinear", 7) && oq_step_named(oq_functions, op + 7))
+        return run_function(q, oq_step_named(oq_functions, op + 7));
+    qat_status const st = oq_with_constants(q, &done);
+    if (st || done)
+        return st;
+    const fv_operator *step = oq_step_named(oq_moves, op);
+    step = step ? step : oq_step_named(oq_picture_moves, op);
+    step = step ? step : oq_step_named(oq_functions, op);
     if (step)
         return step->build(&q->b);
     o = operator_named(op, false);
@@ -282,14 +289,42 @@ static oq_target input_grid(oq_importer *q, int value)
                 q->err = q->b.err = err;
                 return found;
             }
-        bool const moves =
-            step_named(oq_moves, n->op) || !strcmp(n->op, "Concat") || !strcmp(n->op, "Clip");
+        bool const moves = oq_step_named(oq_moves, n->op) ||
+                           oq_step_named(oq_picture_moves, n->op) || !strcmp(n->op, "Concat") ||
+                           !strcmp(n->op, "Clip");
         if (n_moved < MOST && n->n_inputs && n->n_outputs && moves &&
             is_among(n->inputs[0], n_moved, moved))
             moved[n_moved++] = n->outputs[0];
     }
     q->err = q->b.err = err;
     return grid;
+}
+
+/** Is all that reads the value, quantized or not, a transpose from [N, H, W, C]? */
+static bool is_packed(const oq_importer *q, int value)
+{
+    enum { MOST = 8 };
+    static const int64_t to_planes[] = {0, 3, 1, 2};
+    int same[MOST] = {value}, n_same = 1, transposes = 0;
+    for (int i = 0; i < q->b.from->n_nodes; i++) {
+        const qat_foreign_node *n = &q->b.from->nodes[i];
+        if (!n->n_inputs || !n->n_outputs || !is_among(n->inputs[0], n_same, same))
+            continue;
+        if (strstr(n->op, "uantizeLinear") || !strcmp(n->op, "Identity")) {
+            if (n_same < MOST)
+                same[n_same++] = n->outputs[0];
+            continue;
+        }
+        bool found = false;
+        for (int k = 0; k < n->n_attrs && !strcmp(n->op, "Transpose"); k++)
+            found = found || (!strcmp(n->attrs[k].name, "perm") && n->attrs[k].n == 4 &&
+                              n->attrs[k].kind == QAT_FOREIGN_ATTR_INTS &&
+                              !memcmp(n->attrs[k].ints, to_planes, sizeof to_planes));
+        if (!found)
+            return false;
+        transposes++;
+    }
+    return transposes > 0;
 }
 
 static qat_status add_input(oq_importer *q, int i)
@@ -308,10 +343,13 @@ static qat_status add_input(oq_importer *q, int i)
         return fv_refuse(&q->b,
                          "the network's input is not of uint8, int8 or float, or its shape is "
                          "not known");
-    qat_status st = oq_dims(q, false, v->rank, dims, checked);
+    qat_status st = oq_few_dims(q, v->rank);
+    if (!st)
+        st = oq_dims(q, 0, v->rank, dims, checked);
     if (st)
         return st;
     q->inputs[i] = -1;
+    q->packed = q->packed || (v->rank == 4 && is_packed(q, value));
     oq_value const real = {.tensor = OQ_FIRST_INPUT - i, .is_real = true};
     if (!is_codes) {
         oq_set(q, value, &real, v->rank, dims);
@@ -321,7 +359,7 @@ static qat_status add_input(oq_importer *q, int i)
     q->b.node = &input;
     grid.type = v->stored == OQ_INT8 ? QI_S8 : QI_U8;
     grid.value = value;
-    return oq_append_output(q, &grid, v->rank == 4, v->rank, dims, &q->inputs[i]);
+    return oq_append_output(q, &grid, v->rank == 4 && !q->packed, v->rank, dims, &q->inputs[i]);
 }
 
 static bool is_input(const oq_importer *q, int tensor)
@@ -332,34 +370,39 @@ static bool is_input(const oq_importer *q, int tensor)
     return false;
 }
 
-/** The tensor of an output: one of its own, because it may be exchanged as reals. */
+/** A picture leaves with channels last, everything else in the file's order. */
 static qat_status find_output(oq_importer *q, int i, int *outputs)
 {
     int const value = q->b.from->outputs[i];
-    const oq_value *v = value < 0 ? NULL : &q->values[value];
     static const qat_foreign_node output = {.op = "output", .domain = "", .name = ""};
     q->b.node = &output;
     snprintf(q->b.name, sizeof q->b.name, "%s", value < 0 ? "" : q->b.from->values[value].name);
-    if (!v || v->tensor < 0 || v->function)
-        return fv_refuse(&q->b,
-                         v && v->op ? "the network's output is computed in reals by '%.60s', "
-                                      "without a QuantizeLinear behind it"
-                                    : "the network's output is not quantized%.0s",
-                         v && v->op ? v->op->name : "");
-    bool taken = is_input(q, v->tensor);
+    oq_operand x = {.v = {.tensor = -1}};
+    if (value >= 0)
+        x = (oq_operand){q->values[value], q->b.values[value]};
+    qat_status st = x.v.op ? oq_settle(q, value, &x) : QAT_OK;
+    if (!st && x.v.tensor < 0)
+        return fv_refuse(&q->b, "the network's output is not quantized");
+    if (!st && x.v.function)
+        st = oq_own_grid(q, &x);
+    if (!st)
+        st = oq_order(q, &x, x.shape.rank == 4 && !q->packed);
+    if (st)
+        return st;
+    /* It has a tensor of its own, because it may be exchanged as reals. */
+    bool taken = is_input(q, x.v.tensor);
     for (int k = 0; k < i; k++)
-        taken = taken || outputs[k] == v->tensor;
-    outputs[i] = v->tensor;
-    qat_status st = QAT_OK;
+        taken = taken || outputs[k] == x.v.tensor;
+    outputs[i] = x.v.tensor;
     if (taken) {
-        const qat_qtensor *t = &q->graph->tensors[v->tensor];
+        const qat_qtensor *t = &q->graph->tensors[x.v.tensor];
         int32_t dims[QI_MAX_RANK];
         memcpy(dims, t->dims, sizeof dims);
-        st = oq_append_like(q, v->tensor, "output", t->rank, dims, &outputs[i]);
+        st = oq_append_like(q, x.v.tensor, "output", t->rank, dims, &outputs[i]);
         if (!st)
-            st = oq_move(q, "reshape", v->tensor, outputs[i], 0, NULL);
+            st = oq_move(q, "reshape", x.v.tensor, outputs[i], 0, NULL);
     }
-    if (!st && v->is_real)
+    if (!st && x.v.is_real)
         q->graph->tensors[outputs[i]].border = QI_BORDER_FLOAT32;
     return st;
 }

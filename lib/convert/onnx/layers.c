@@ -1,4 +1,4 @@
-/** Conv, Gemm and MatMul with constant weights: sums of products. */
+/** Conv, ConvTranspose, Gemm and MatMul with constant weights: sums of products. */
 #include "convert/onnx/import.h"
 
 #include <math.h>
@@ -8,10 +8,10 @@
 /* ------------------------------------------------------------------ constants */
 
 /** Where weight i of the engine's order lies in the file's. */
-typedef size_t oq_order_fn(const qat_foreign_tensor *w, size_t i);
+typedef size_t oq_order_fn(const qat_foreign_tensor *w, int groups, size_t i);
 
 /** [O, KH, KW, C] in [O, C, KH, KW]. */
-static size_t conv_place(const qat_foreign_tensor *w, size_t i)
+static size_t conv_place(const qat_foreign_tensor *w, int groups, size_t i)
 {
     size_t const depth = (size_t)w->dims[1];
     size_t const taps = w->count / depth / (size_t)w->dims[0];
@@ -19,67 +19,142 @@ static size_t conv_place(const qat_foreign_tensor *w, size_t i)
 }
 
 /** [1, KH, KW, O] in [O, 1, KH, KW]. */
-static size_t depthwise_place(const qat_foreign_tensor *w, size_t i)
+static size_t depthwise_place(const qat_foreign_tensor *w, int groups, size_t i)
 {
     size_t const filters = (size_t)w->dims[0];
     return i % filters * (w->count / filters) + i / filters;
 }
 
 /** [O, I] in [I, O]. */
-static size_t transposed_place(const qat_foreign_tensor *w, size_t i)
+static size_t transposed_place(const qat_foreign_tensor *w, int groups, size_t i)
 {
     size_t const depth = (size_t)w->dims[0], outputs = (size_t)w->dims[1];
     return i % depth * outputs + i / depth;
 }
 
-static size_t same_place(const qat_foreign_tensor *w, size_t i)
+static size_t same_place(const qat_foreign_tensor *w, int groups, size_t i)
 {
     return i;
 }
 
+static int32_t zero_point_of(const oq_constant *c, size_t i)
+{
+    return c->zero_points ? (int32_t)c->zero_points[i] : c->zero_point;
+}
+
+/** Scales of the weights for each output: those of the file, times what the outputs are multiplied
+ *  by. The sign of the latter goes into the codes. */
+static float *output_scales(oq_importer *q, const oq_constant *c, const oq_affine *affine, int n)
+{
+    float *scales = fv_take(&q->b, &q->b.arena, (size_t)n, sizeof *scales);
+    for (int o = 0; scales && o < n; o++) {
+        float const gain = affine ? fabsf(affine->gain[affine->n > 1 ? o : 0]) : 1;
+        scales[o] = c->scales[c->n_scales > 1 ? o : 0] * (gain > 0 ? gain : 1);
+    }
+    return scales;
+}
+
+static float sign_of(const oq_affine *affine, size_t o)
+{
+    float const gain = affine ? affine->gain[affine->n > 1 ? o : 0] : 1;
+    return gain > 0 ? 1.0f : gain < 0 ? -1.0f : 0.0f;
+}
+
+/** Codes of the weights in the engine's order. */
+struct weights {
+    const oq_constant *c;
+    const oq_affine *affine;
+    oq_order_fn *place;
+    int groups, outputs;
+    size_t inner; /* values of one output, or of one after another */
+    bool each; /* a scale for each output: code - zero point, with the sign of what multiplies it */
+};
+
+static int64_t weight_of(const struct weights *w, size_t i)
+{
+    size_t const at = w->place(w->c->codes, w->groups, i), o = at / w->inner % (size_t)w->outputs;
+    int64_t const code = w->c->codes->ints[at];
+    if (!w->each)
+        return code;
+    int32_t const zero = zero_point_of(w->c, w->c->n_scales > 1 ? o : 0);
+    return (code - zero) * (int64_t)sign_of(w->affine, o);
+}
+
+/** Set the type and zero point that hold all weights: int8 and 0, if they do. */
+static bool find_type(const struct weights *w, qat_qtensor *t)
+{
+    int64_t lo = 0, hi = 0;
+    for (size_t i = 0; i < w->c->codes->count; i++) {
+        int64_t const code = weight_of(w, i);
+        lo = code < lo ? code : lo;
+        hi = code > hi ? code : hi;
+    }
+    if (w->each) {
+        bool const is_signed = lo >= INT8_MIN && hi <= INT8_MAX;
+        t->type = is_signed ? QI_S8 : QI_U8;
+        t->zero_point = is_signed ? 0 : (int32_t)-lo;
+        return is_signed || hi - lo <= UINT8_MAX;
+    }
+    t->zero_point = w->c->zero_point;
+    return t->type == QI_S8 ? lo >= INT8_MIN && hi <= INT8_MAX : lo >= 0 && hi <= UINT8_MAX;
+}
+
+static bool is_code_type(int stored, bool *is_signed)
+{
+    *is_signed = stored == OQ_INT8 || stored == OQ_INT4;
+    return *is_signed || stored == OQ_UINT8 || stored == OQ_UINT4;
+}
+
 /**
- * Append weights of these dimensions. Codes with several scales become int8 with zero point 0, as
- * the engine has them.
+ * Append weights of these dimensions.
  * @param axis  of the file's dimensions: that of the outputs
  */
-static qat_status append_weights(oq_importer *q, const oq_operand *w, int axis, int rank,
-                                 const int32_t *dims, oq_order_fn *place, int *tensor)
+static qat_status append_weights(oq_importer *q, const oq_operand *x, int axis, int rank,
+                                 const int32_t *dims, oq_order_fn *place, int groups,
+                                 const oq_affine *affine, int *tensor)
 {
-    const oq_constant *c = &w->v.constant;
-    bool const each = c->n_scales > 1, is_signed = c->codes->stored == OQ_INT8;
-    int32_t const shift = each ? c->zero_point : 0;
-    qat_qtensor t = {.type = is_signed || each ? QI_S8 : QI_U8,
-                     .bits = 8,
-                     .rank = rank,
-                     .scale = c->scales[0],
-                     .zero_point = c->zero_point - shift,
-                     .channel_scales = each ? (float *)c->scales : NULL,
-                     .n_channels = each ? (int)c->n_scales : 0,
-                     .source_index = -1};
-    if (!is_signed && c->codes->stored != OQ_UINT8)
-        return fv_refuse(&q->b,
-                         "its weights are of type %d of the file; uint8 and int8 are "
-                         "supported",
-                         c->codes->stored);
-    if (each && (c->axis != axis || c->n_scales != (size_t)c->codes->dims[axis]))
+    const oq_constant *c = &x->v.constant;
+    const qat_foreign_tensor *from = c->codes;
+    struct weights w = {.c = c,
+                        .affine = affine,
+                        .place = place,
+                        .groups = groups,
+                        .outputs = (int)from->dims[axis],
+                        .inner = 1,
+                        .each = c->n_scales > 1 || affine};
+    bool is_signed;
+    if (!is_code_type(from->stored, &is_signed))
+        return fv_refuse(&q->b, "its weights are of type %s; of 8 and 4 bits are supported",
+                         oq_type_name(from->stored));
+    if (c->n_scales > 1 && (c->axis != axis || c->n_scales != (size_t)w.outputs))
         return fv_refuse(&q->b,
                          "its weights have %zu scales along dimension %d; one for each of "
                          "dimension %d is supported",
                          c->n_scales, c->axis, axis);
+    if (affine && affine->n > 1 && affine->n != w.outputs)
+        return fv_refuse(&q->b, "%d factors behind it for %d outputs", affine->n, w.outputs);
+    for (int i = axis + 1; i < from->rank; i++)
+        w.inner *= (size_t)from->dims[i];
+    qat_qtensor t = {.type = is_signed ? QI_S8 : QI_U8,
+                     .bits = 8,
+                     .rank = rank,
+                     .scale = c->scales[0],
+                     .n_channels = w.each ? w.outputs : 0,
+                     .source_index = -1};
+    if (!find_type(&w, &t))
+        return fv_refuse(&q->b, "its weights differ from their zero points by more than 255 codes");
+    uint8_t *codes = fv_take(&q->b, &q->b.arena, from->count, 1);
+    t.data = codes;
+    t.channel_scales = w.each ? output_scales(q, c, affine, w.outputs) : NULL;
+    if (!codes || (w.each && !t.channel_scales))
+        return fv_graph_error(&q->b);
+    if (w.each)
+        t.scale = t.channel_scales[0];
     memcpy(t.dims, dims, (size_t)rank * sizeof *dims);
     qat_part_name(t.name, q->b.name, "weights");
-    uint8_t *codes = fv_take(&q->b, &q->b.arena, c->codes->count, 1);
-    t.data = codes;
-    for (size_t i = 0; codes && i < c->codes->count; i++) {
-        int64_t const code = c->codes->ints[place(c->codes, i)] - shift;
-        if (code < (t.type == QI_S8 ? INT8_MIN : 0) || code > (t.type == QI_S8 ? INT8_MAX : 255))
-            return fv_refuse(&q->b,
-                             "its weights have several scales and the zero point %d: a "
-                             "weight of code %lld is not within 128 of it",
-                             (int)shift, (long long)(code + shift));
-        codes[i] = (uint8_t)code;
-    }
-    qat_status const st = codes ? oq_append_constant(q, &t) : fv_graph_error(&q->b);
+    for (size_t i = 0; i < from->count; i++)
+        codes[i] = (uint8_t)(weight_of(&w, i) + (w.each ? t.zero_point : 0));
+    qat_status const st = oq_append_constant(q, &t);
     *tensor = t.source_index;
     if (!st)
         q->graph->tensors[*tensor].source_index = -1;
@@ -89,40 +164,56 @@ static qat_status append_weights(oq_importer *q, const oq_operand *w, int axis, 
 /** The bias's code i on the products' scale. Codes on another scale are brought to it. */
 static double bias_code(const oq_operand *b, size_t i, double scale)
 {
-    const qat_foreign_tensor *t = b->v.constant.codes ? b->v.constant.codes : b->shape.constant;
+    const oq_constant *c = &b->v.constant;
+    const qat_foreign_tensor *t = c->codes ? c->codes : b->shape.constant;
     size_t const at = t->count == 1 ? 0 : i;
     if (t->type == QAT_FOREIGN_FLOAT)
-        return rint((double)t->floats[at] / scale);
-    if (!b->v.constant.codes)
+        return (double)t->floats[at] / scale;
+    if (!c->codes)
         return (double)t->ints[at];
-    size_t const s = b->v.constant.n_scales > 1 ? at : 0;
-    double const factor = (double)b->v.constant.scales[s] / scale;
-    double const code = (double)(t->ints[at] - b->v.constant.zero_point);
-    return fabs(factor - 1) < 1e-5 ? code : rint(code * factor);
+    size_t const s = c->n_scales > 1 ? at : 0;
+    double const factor = (double)c->scales[s] / scale;
+    double const code = (double)(t->ints[at] - zero_point_of(c, s));
+    return fabs(factor - 1) < 1e-5 ? code : code * factor;
 }
 
-/** int32 on the scale S_x S_w. *tensor -1: there is no bias. */
-static qat_status append_bias(oq_importer *q, const oq_operand *b, int x, int w, int channels,
-                              int *tensor)
+/** Is b, if there is one, a constant with a value for each output? */
+static qat_status check_bias(oq_importer *q, const oq_operand *b, int channels)
 {
-    const qat_foreign_tensor *t = b->v.constant.codes ? b->v.constant.codes : b->shape.constant;
-    *tensor = -1;
+    const oq_constant *c = &b->v.constant;
+    const qat_foreign_tensor *t = c->codes ? c->codes : b->shape.constant;
     if (!oq_is_given(b))
         return QAT_OK;
     if (!t || t->type == QAT_FOREIGN_OTHER || (t->count != (size_t)channels && t->count != 1))
         return fv_refuse(&q->b, "its bias is not a constant of %d values", channels);
-    if (b->v.constant.codes && b->v.constant.n_scales > 1 &&
-        b->v.constant.n_scales != (size_t)channels)
-        return fv_refuse(&q->b, "its bias has %zu scales for %d outputs", b->v.constant.n_scales,
-                         channels);
+    if (c->codes && c->n_scales > 1 && (c->n_scales != (size_t)channels || t->count == 1))
+        return fv_refuse(&q->b, "its bias has %zu scales for %d outputs", c->n_scales, channels);
+    return QAT_OK;
+}
+
+/** int32 on the scale S_x S_w. *tensor -1: there is no bias. */
+static qat_status append_bias(oq_importer *q, const oq_operand *b, int x, int w, int channels,
+                              const oq_constant *of_weights, const oq_affine *affine, int *tensor)
+{
+    qat_status const st = check_bias(q, b, channels);
+    *tensor = -1;
+    if (st || (!oq_is_given(b) && !affine))
+        return st;
     int32_t *codes = fv_take(&q->b, &q->b.arena, (size_t)channels, sizeof *codes);
     if (!codes)
         return fv_graph_error(&q->b);
-    const qat_qtensor *tensors = q->graph->tensors;
+    const qat_qtensor *tensors = q->graph->tensors, *weights = &tensors[w];
     for (int i = 0; i < channels; i++) {
-        const qat_qtensor *weights = &tensors[w];
         float const s = weights->channel_scales ? weights->channel_scales[i] : weights->scale;
-        double const code = bias_code(b, (size_t)i, (double)tensors[x].scale * (double)s);
+        float const before = of_weights->scales[of_weights->n_scales > 1 ? i : 0];
+        double const scale = (double)tensors[x].scale * (double)s;
+        double code = 0;
+        if (oq_is_given(b)) /* of codes: on the products' scale before they are multiplied */
+            code = bias_code(b, (size_t)i, (double)tensors[x].scale * (double)before) *
+                   (double)sign_of(affine, (size_t)i);
+        if (affine)
+            code += (double)affine->offset[affine->n > 1 ? i : 0] / scale;
+        code = rint(code);
         if (!(fabs(code) <= INT32_MAX))
             return fv_refuse(&q->b, "its bias of channel %d is %g quanta", i, code);
         codes[i] = (int32_t)code;
@@ -181,20 +272,30 @@ static int64_t windows(const fv_window *w, int i, int64_t in)
     return room < 0 ? 0 : room / w->stride[i] + 1;
 }
 
-qat_status oq_window_output(oq_importer *q, const oq_operand *x, const fv_window *w,
-                            int64_t channels, const oq_target *target, int *output, int *picture)
+qat_status oq_picture_output(oq_importer *q, const oq_operand *x, const int64_t out[2],
+                             int64_t channels, const oq_target *target, int *output, int *picture)
 {
     int const rank = x->shape.rank;
     int64_t dims[QAT_FOREIGN_RANK] = {x->shape.dims[0], channels};
     int32_t four[QI_MAX_RANK];
     for (int i = 4 - rank; i < 2; i++)
-        dims[rank - 2 + i] = windows(w, i, x->shape.dims[rank - 2 + i]);
-    qat_status st = oq_append_output(q, target, true, rank, dims, output);
+        dims[rank - 2 + i] = out[i];
+    qat_status st = oq_append_output(q, target, 1, rank, dims, output);
     *picture = *output;
     if (st || rank == 4)
         return st;
     memcpy(four, (int32_t[]){(int32_t)dims[0], 1, (int32_t)dims[2], (int32_t)dims[1]}, sizeof four);
     return oq_append_like(q, *output, "windows", 4, four, picture);
+}
+
+qat_status oq_window_output(oq_importer *q, const oq_operand *x, const fv_window *w,
+                            int64_t channels, const oq_target *target, int *output, int *picture)
+{
+    int const rank = x->shape.rank;
+    int64_t out[] = {1, 1};
+    for (int i = 4 - rank; i < 2; i++)
+        out[i] = windows(w, i, x->shape.dims[rank - 2 + i]);
+    return oq_picture_output(q, x, out, channels, target, output, picture);
 }
 
 qat_status oq_window_done(oq_importer *q, int output, int picture)
@@ -233,10 +334,10 @@ static qat_status emit_conv(oq_importer *q, oq_operand *in, int n, const oq_targ
     int32_t const o = (int32_t)c.filters, depth = (int32_t)c.depth;
     int32_t const dims[] = {c.is_depthwise ? 1 : o, kh, kw, c.is_depthwise ? o : depth};
     st = append_weights(q, &in[1], 0, 4, dims, c.is_depthwise ? depthwise_place : conv_place,
-                        &inputs[QAT_IN_WEIGHTS]);
+                        (int)c.groups, target->affine, &inputs[QAT_IN_WEIGHTS]);
     if (!st)
-        st = append_bias(q, &in[2], inputs[QAT_IN_X], inputs[QAT_IN_WEIGHTS], o,
-                         &inputs[QAT_IN_BIAS]);
+        st = append_bias(q, &in[2], inputs[QAT_IN_X], inputs[QAT_IN_WEIGHTS], o, &in[1].v.constant,
+                         target->affine, &inputs[QAT_IN_BIAS]);
     if (!st)
         st = oq_window_output(q, &in[0], &w, o, target, &output, &picture);
     if (st)
@@ -247,53 +348,87 @@ static qat_status emit_conv(oq_importer *q, oq_operand *in, int n, const oq_targ
     return st ? st : oq_window_done(q, output, picture);
 }
 
-/* ------------------------------------------------------------------ AveragePool */
+/* ------------------------------------------------------------------ ConvTranspose */
 
-/** A depthwise convolution whose weights are 1 and stand for 1 / n. */
-static qat_status append_ones(oq_importer *q, const fv_window *w, int64_t channels, int *tensor)
+/** [O, KH, KW, C] in [C, O, KH, KW]. */
+static size_t transposed_conv_place(const qat_foreign_tensor *w, int groups, size_t i)
 {
-    qat_qtensor t = {.type = QI_U8,
-                     .bits = 8,
-                     .rank = 4,
-                     .dims = {1, (int32_t)w->kernel[0], (int32_t)w->kernel[1], (int32_t)channels},
-                     .scale = 1.0f / (float)(w->kernel[0] * w->kernel[1]),
-                     .source_index = -1};
-    qat_part_name(t.name, q->b.name, "ones");
-    size_t const count = (size_t)(w->kernel[0] * w->kernel[1] * channels);
-    t.data = fv_take(&q->b, &q->b.arena, count, 1);
-    if (!t.data)
-        return fv_graph_error(&q->b);
-    memset(t.data, 1, count);
-    qat_status const st = oq_append_constant(q, &t);
-    *tensor = t.source_index;
-    if (!st)
-        q->graph->tensors[*tensor].source_index = -1;
-    return st;
+    size_t const channels = (size_t)w->dims[0], filters = (size_t)w->dims[1];
+    size_t const taps = w->count / channels / filters;
+    size_t const c = i % channels, t = i / channels % taps, o = i / channels / taps;
+    return (c * filters + o) * taps + t;
 }
 
-static qat_status emit_average_pool(oq_importer *q, oq_operand *in, int n, const oq_target *target)
+/** [O, KH, KW, C / groups] in [C, O / groups, KH, KW], the taps from the last to the first. */
+static size_t turned_place(const qat_foreign_tensor *w, int groups, size_t i)
 {
-    fv_window w;
-    int inputs[3] = {-1, -1, -1}, output, picture;
-    qat_status st = oq_codes(q, &in[0], "input");
+    size_t const depth = (size_t)w->dims[0] / (size_t)groups, filters = (size_t)w->dims[1];
+    size_t const taps = w->count / (size_t)w->dims[0] / filters;
+    size_t const c = i % depth, t = i / depth % taps, o = i / depth / taps;
+    return ((o / filters * depth + c) * filters + o % filters) * taps + taps - 1 - t;
+}
+
+/** Codes of 0 behind each pixel of [N, H, W, C]: [N, H sh, W sw, C]. */
+static qat_status spread(oq_importer *q, int *picture, const int64_t stride[2])
+{
+    qat_qtensor const x = q->graph->tensors[*picture];
+    int32_t const h = x.dims[1], w = x.dims[2], c = x.dims[3];
+    int32_t const sh = (int32_t)stride[0], sw = (int32_t)stride[1];
+    qat_status st = oq_pad_middle(q, picture, h * w, c, sw - 1);
     if (!st)
-        st = fv_window_of(&q->b, &in[0].shape, NULL, &w);
+        st = oq_pad_middle(q, picture, h, w * sw * c, sh - 1);
+    int32_t const dims[] = {x.dims[0], h * sh, w * sw, c};
+    return st ? st : oq_reshape_to(q, picture, "spread", 4, dims);
+}
+
+/** Either a transposed convolution, or, with groups or dilations, a convolution over the pixels
+ * with zeros between them. */
+static qat_status emit_transposed(oq_importer *q, oq_operand *in, int n, const oq_target *target)
+{
+    fv_transposed t;
+    int inputs[3], output, picture;
+    qat_status st = check_layer(q, in);
+    const qat_foreign_tensor *w = in[1].v.constant.codes;
+    if (!st)
+        st = fv_transposed_of(&q->b, &in[0].shape, w, &t);
+    if (!st)
+        st = oq_picture(q, &in[0], &inputs[QAT_IN_X]);
     if (st)
         return st;
-    bool const is_padded = w.before[0] || w.before[1] || w.after[0] || w.after[1];
-    if (is_padded &&
-        (!fv_attr_int(&q->b, "count_include_pad", 0) || fv_attr_int(&q->b, "ceil_mode", 0)))
-        return fv_refuse(&q->b, "padding that its averages do not count is not supported");
-    st = oq_picture(q, &in[0], &inputs[QAT_IN_X]);
+    const fv_window *v = &t.window;
+    bool const simple = t.groups == 1 && v->dilation[0] == 1 && v->dilation[1] == 1;
+    if (t.groups > 1 && in[1].v.constant.n_scales > 1)
+        return fv_refuse(&q->b, "weights with several scales in several groups");
+    int64_t const rows = (int64_t)q->graph->tensors[inputs[QAT_IN_X]].dims[1] * v->stride[0];
+    int64_t const columns = (int64_t)q->graph->tensors[inputs[QAT_IN_X]].dims[2] * v->stride[1];
+    if (!simple && (rows > INT16_MAX || columns > INT16_MAX))
+        return fv_refuse(&q->b, "a picture of %lld x %lld with zeros between its pixels",
+                         (long long)rows, (long long)columns);
+    if (!simple)
+        st = spread(q, &inputs[QAT_IN_X], v->stride);
+    int32_t const depth = (int32_t)(w->dims[0] / t.groups);
+    int32_t const dims[] = {(int32_t)t.filters, (int32_t)v->kernel[0], (int32_t)v->kernel[1],
+                            depth};
     if (!st)
-        st = append_ones(q, &w, in[0].shape.dims[1], &inputs[QAT_IN_WEIGHTS]);
+        st = append_weights(q, &in[1], 1, 4, dims, simple ? transposed_conv_place : turned_place,
+                            (int)t.groups, target->affine, &inputs[QAT_IN_WEIGHTS]);
     if (!st)
-        st = oq_window_output(q, &in[0], &w, in[0].shape.dims[1], target, &output, &picture);
+        st = append_bias(q, &in[2], inputs[QAT_IN_X], inputs[QAT_IN_WEIGHTS], dims[0],
+                         &in[1].v.constant, target->affine, &inputs[QAT_IN_BIAS]);
+    if (!st)
+        st = oq_picture_output(q, &in[0], t.out, t.filters, target, &output, &picture);
     if (st)
         return st;
+    qat_window window = oq_window(v);
+    if (!simple) {
+        window.stride_h = window.stride_w = 1;
+        window.pad_top = (int)((v->kernel[0] - 1) * v->dilation[0] - v->before[0]);
+        window.pad_left = (int)((v->kernel[1] - 1) * v->dilation[1] - v->before[1]);
+    }
+    if (window.pad_top < 0 || window.pad_left < 0 || v->before[0] >= v->kernel[0] * v->dilation[0])
+        return fv_refuse(&q->b, "it cuts off more than its window has");
     qat_emit const e = oq_emit(q, 3, inputs, picture, target);
-    qat_window const window = oq_window(&w);
-    st = qat_emit_depthwise_conv2d(&e, &window, q->err);
+    st = (simple ? qat_emit_transpose_conv2d : qat_emit_conv2d)(&e, &window, q->err);
     return st ? st : oq_window_done(q, output, picture);
 }
 
@@ -314,19 +449,20 @@ static qat_status emit_product(oq_importer *q, oq_operand *in, bool transposed,
         return fv_refuse(&q->b, "weights of %lld inputs for rows of %lld", (long long)depth,
                          (long long)x->dims[x->rank - 1]);
     int32_t const dims[] = {(int32_t)outputs, (int32_t)depth};
-    qat_status st = oq_order(q, &in[0], false);
+    qat_status st = oq_order(q, &in[0], 0);
     inputs[QAT_IN_X] = in[0].v.tensor;
     if (!st)
         st = append_weights(q, &in[1], !transposed, 2, dims,
-                            transposed ? same_place : transposed_place, &inputs[QAT_IN_WEIGHTS]);
+                            transposed ? same_place : transposed_place, 1, target->affine,
+                            &inputs[QAT_IN_WEIGHTS]);
     if (!st)
         st = append_bias(q, bias, inputs[QAT_IN_X], inputs[QAT_IN_WEIGHTS], dims[0],
-                         &inputs[QAT_IN_BIAS]);
+                         &in[1].v.constant, target->affine, &inputs[QAT_IN_BIAS]);
     int64_t to[QAT_FOREIGN_RANK];
     memcpy(to, x->dims, sizeof to);
     to[x->rank - 1] = outputs;
     if (!st)
-        st = oq_append_output(q, target, false, x->rank, to, &output);
+        st = oq_append_output(q, target, 0, x->rank, to, &output);
     if (st)
         return st;
     qat_emit const e = oq_emit(q, 3, inputs, output, target);
@@ -356,6 +492,6 @@ const oq_operator oq_layer_operators[] = {
     {"Conv", "QLinearConv", 2, 6, 8, emit_conv},
     {"Gemm", "QGemm", 2, 7, 6, emit_gemm},
     {"MatMul", "QLinearMatMul", 2, 6, -1, emit_mat_mul},
-    {"AveragePool", "QLinearAveragePool", 1, 3, -1, emit_average_pool},
+    {"ConvTranspose", "QLinearConvTranspose", 2, 6, 8, emit_transposed},
     {NULL, NULL, 0, 0, 0, NULL},
 };

@@ -1,21 +1,18 @@
-/** Operators that move codes, or what codes stand for; MaxPool, which keeps some of them. */
+/** Operators that move codes, or what codes stand for. */
 #include "convert/onnx/import.h"
 
 #include <math.h>
 #include <string.h>
 
-/** Input 0, which has codes. monotone: what is done compares codes, or adds some. */
-static qat_status begin(builder *b, bool monotone, oq_operand *x)
+qat_status oq_moved_input(builder *b, bool monotone, oq_operand *x)
 {
     *x = oq_input(oq_of(b), 0);
-    if (x->v.op)
-        return fv_refuse(b, "its input is the result of '%.60s', which is not quantized before it",
-                         x->v.op->name);
+    qat_status const st = x->v.op ? oq_settle(oq_of(b), b->node->inputs[0], x) : QAT_OK;
+    if (st)
+        return st;
     if (x->v.tensor < 0)
         return fv_refuse(b, "its input is not quantized");
-    if (monotone && x->v.function)
-        return fv_refuse(b, "its input is a function of codes, which is not quantized before it");
-    return QAT_OK;
+    return x->v.function && (monotone || oq_rows(&x->v) > 1) ? oq_own_grid(oq_of(b), x) : QAT_OK;
 }
 
 static qat_status build_identity(builder *b)
@@ -34,7 +31,7 @@ static qat_status build_reshape(builder *b)
     oq_operand x;
     int64_t dims[QAT_FOREIGN_RANK], known = 1, all = 1;
     int n, unknown = -1;
-    qat_status st = begin(b, false, &x);
+    qat_status st = oq_moved_input(b, false, &x);
     if (!st)
         st = fv_ints(b, 1, "shape", dims, QAT_FOREIGN_RANK, &n);
     if (st)
@@ -61,7 +58,7 @@ static qat_status build_flatten(builder *b)
     oq_operand x;
     int64_t dims[] = {1, 1};
     int axis = 0;
-    qat_status st = begin(b, false, &x);
+    qat_status st = oq_moved_input(b, false, &x);
     if (st)
         return st;
     int64_t const given = fv_attr_int(b, "axis", 1);
@@ -99,7 +96,7 @@ static qat_status build_squeeze(builder *b)
     int64_t dims[QAT_FOREIGN_RANK];
     bool named[QAT_FOREIGN_RANK] = {false};
     int n = 0, rank = 0;
-    qat_status st = begin(b, false, &x);
+    qat_status st = oq_moved_input(b, false, &x);
     if (!st)
         st = axes_of(b, x.shape.rank, named, &n);
     for (int i = 0; i < x.shape.rank && !st; i++) {
@@ -117,7 +114,7 @@ static qat_status build_unsqueeze(builder *b)
     int64_t dims[QAT_FOREIGN_RANK];
     bool named[QAT_FOREIGN_RANK] = {false};
     int n = 0;
-    qat_status st = begin(b, false, &x);
+    qat_status st = oq_moved_input(b, false, &x);
     if (!st)
         st = axes_of(b, -x.shape.rank - 1, named, &n);
     if (!st && n < 1)
@@ -167,7 +164,7 @@ static qat_status build_transpose(builder *b)
     int perm[QAT_FOREIGN_RANK], seen = 0;
     int const rank = x.shape.rank, n = fv_attr_ints(b, "perm", given, QAT_FOREIGN_RANK);
     bool const is_constant = x.v.constant.codes != NULL;
-    qat_status st = is_constant ? QAT_OK : begin(b, false, &x);
+    qat_status st = is_constant ? QAT_OK : oq_moved_input(b, false, &x);
     if (!st && n && n != rank)
         return fv_refuse(b, "attribute perm has %d numbers for %d dimensions", n, rank);
     for (int i = 0; i < rank && !st; i++) {
@@ -180,67 +177,9 @@ static qat_status build_transpose(builder *b)
     }
     if (st || is_constant)
         return st ? st : transpose_constant(b, &x, perm);
-    /* The result is a picture if that is how the codes lie. */
-    bool as_picture = rank > 2, in_order = true;
-    int32_t to[QI_MAX_RANK], steps[QI_MAX_RANK] = {0, 1, 2, 3};
-    st = oq_dims(q, false, rank, dims, to);
-    for (int i = 0; i < rank && !st; i++) {
-        steps[i] = oq_place(x.v.channels_last, rank, perm[i]);
-        in_order = in_order && steps[i] == i;
-        as_picture = as_picture && steps[i] == oq_place(true, rank, i);
-    }
-    int const from = x.v.tensor;
-    x.v.channels_last = as_picture && !in_order;
-    if (!st && !in_order && !as_picture)
-        st = oq_append_like(q, from, "transposed", rank, to, &x.v.tensor);
-    if (!st && x.v.tensor != from)
-        st = oq_move(q, "transpose", from, x.v.tensor, QI_MAX_RANK, steps);
+    st = oq_transpose(q, &x, perm);
     if (!st)
         oq_output(q, 0, &x.v, rank, dims);
-    return st;
-}
-
-/* ------------------------------------------------------------------ MaxPool */
-
-oq_target oq_same_codes(const oq_importer *q, const oq_operand *x, int value)
-{
-    const qat_qtensor *t = &q->graph->tensors[x->v.tensor];
-    return (oq_target){.type = t->type,
-                       .scale = t->scale,
-                       .zero_point = t->zero_point,
-                       .lo = -INFINITY,
-                       .hi = INFINITY,
-                       .value = value};
-}
-
-static qat_status build_max_pool(builder *b)
-{
-    oq_importer *q = oq_of(b);
-    oq_operand x;
-    fv_window w;
-    int picture, output, windows;
-    qat_status st = begin(b, true, &x);
-    if (!st)
-        st = fv_window_of(b, &x.shape, NULL, &w);
-    if (!st && (w.dilation[0] > 1 || w.dilation[1] > 1 || fv_attr_int(b, "storage_order", 0)))
-        return fv_refuse(b, "attributes dilations, storage_order: only 1 and 0 are supported");
-    if (!st && b->node->n_outputs > 1 && b->node->outputs[1] >= 0)
-        return fv_refuse(b, "its second output (indices) is not supported");
-    bool const is_real = x.v.is_real;
-    if (!st)
-        st = oq_picture(q, &x, &picture);
-    oq_target const target = st ? (oq_target){0} : oq_same_codes(q, &x, b->node->outputs[0]);
-    if (!st)
-        st = oq_window_output(q, &x, &w, x.shape.dims[1], &target, &output, &windows);
-    if (st)
-        return st;
-    qat_emit const e = oq_emit(q, 1, &picture, windows, NULL);
-    qat_window const window = oq_window(&w);
-    st = qat_emit_pool(&e, "max_pool2d", &window, q->err);
-    if (!st)
-        st = oq_window_done(q, output, windows);
-    if (!st && b->node->outputs[0] >= 0)
-        q->values[b->node->outputs[0]].is_real = is_real;
     return st;
 }
 
@@ -254,9 +193,11 @@ static qat_status take(builder *b, const oq_operand *x, int i, const int64_t *be
     int const rank = x->shape.rank;
     int32_t params[2 * QI_MAX_RANK] = {0, 0, 0, 0, 1, 1, 1, 1}, to[QI_MAX_RANK];
     oq_value v = x->v;
-    qat_status st = oq_dims(q, v.channels_last, rank, dims, to);
+    qat_status st = oq_few_dims(q, rank);
+    if (!st)
+        st = oq_dims(q, v.n_last, rank, dims, to);
     for (int d = 0; d < rank && !st; d++) {
-        int const at = oq_place(v.channels_last, rank, d);
+        int const at = oq_place(v.n_last, rank, d);
         params[at] = (int32_t)begin_at[d];
         params[QI_MAX_RANK + at] = (int32_t)steps[d];
     }
@@ -275,7 +216,7 @@ static qat_status build_split(builder *b)
     int axis, n;
     int64_t sizes[OQ_OPERANDS], at[QAT_FOREIGN_RANK] = {0}, steps[QAT_FOREIGN_RANK],
                                 dims[QAT_FOREIGN_RANK];
-    qat_status st = begin(b, false, &x);
+    qat_status st = oq_moved_input(b, false, &x);
     if (!st)
         st = fv_axis(b, fv_attr_int(b, "axis", 0), x.shape.rank, &axis);
     if (!st)
@@ -315,7 +256,7 @@ static qat_status build_slice(builder *b)
     int64_t by[QAT_FOREIGN_RANK], at[QAT_FOREIGN_RANK] = {0}, steps[QAT_FOREIGN_RANK];
     int64_t dims[QAT_FOREIGN_RANK];
     int n, n_ends, n_axes, n_steps;
-    qat_status st = begin(b, false, &x);
+    qat_status st = oq_moved_input(b, false, &x);
     if (!st)
         st = fv_ints(b, 1, "starts", starts, QAT_FOREIGN_RANK, &n);
     if (!st)
@@ -379,18 +320,20 @@ static qat_status build_pad(builder *b)
     int64_t pads[2 * QAT_FOREIGN_RANK], dims[QAT_FOREIGN_RANK];
     int32_t params[PARAMS] = {0}, to[QI_MAX_RANK];
     int n;
-    qat_status st = begin(b, true, &x);
+    qat_status st = oq_moved_input(b, true, &x);
     if (!st)
         st = fv_ints(b, 1, "pads", pads, 2 * QAT_FOREIGN_RANK, &n);
     if (!st && strcmp(fv_attr_text(b, "mode", "constant"), "constant") != 0)
         return fv_refuse(b, "attribute mode = %.20s", fv_attr_text(b, "mode", ""));
     int const rank = x.shape.rank;
+    if (!st)
+        st = oq_few_dims(q, rank);
     if (!st && (n != 2 * rank || (b->node->n_inputs > 3 && b->node->inputs[3] >= 0)))
         return fv_refuse(b, "%d pads for %d dimensions; axes are not supported", n, rank);
     if (!st)
         st = fill_code(b, &x, &params[VALUE]);
     for (int i = 0; i < rank && !st; i++) {
-        int const at = oq_place(x.v.channels_last, rank, i);
+        int const at = oq_place(x.v.n_last, rank, i);
         if (pads[i] < 0 || pads[rank + i] < 0 || pads[i] > INT32_MAX || pads[rank + i] > INT32_MAX)
             return fv_refuse(b, "pads: only 0 and more are supported");
         params[BEFORE + at] = (int32_t)pads[i];
@@ -399,7 +342,7 @@ static qat_status build_pad(builder *b)
     }
     int const from = x.v.tensor;
     if (!st)
-        st = oq_dims(q, x.v.channels_last, rank, dims, to);
+        st = oq_dims(q, x.v.n_last, rank, dims, to);
     if (!st)
         st = oq_append_like(q, from, "padded", rank, to, &x.v.tensor);
     if (!st)
@@ -410,8 +353,15 @@ static qat_status build_pad(builder *b)
 }
 
 const fv_operator oq_moves[] = {
-    {"Identity", build_identity},   {"Dropout", build_identity}, {"Reshape", build_reshape},
-    {"Flatten", build_flatten},     {"Squeeze", build_squeeze},  {"Unsqueeze", build_unsqueeze},
-    {"Transpose", build_transpose}, {"MaxPool", build_max_pool}, {"Split", build_split},
-    {"Slice", build_slice},         {"Pad", build_pad},          {NULL, NULL},
+    {"Identity", build_identity},
+    {"Dropout", build_identity},
+    {"Reshape", build_reshape},
+    {"Flatten", build_flatten},
+    {"Squeeze", build_squeeze},
+    {"Unsqueeze", build_unsqueeze},
+    {"Transpose", build_transpose},
+    {"Split", build_split},
+    {"Slice", build_slice},
+    {"Pad", build_pad},
+    {NULL, NULL},
 };

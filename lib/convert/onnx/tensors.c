@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { BYTES = 256 };
-
 /* ------------------------------------------------------------------ operands */
 
 oq_operand oq_input(oq_importer *q, int i)
@@ -59,17 +57,29 @@ static qat_status scales_of(oq_importer *q, int scale, int zero_point, oq_consta
     for (size_t i = 0; i < s->count; i++)
         if (!is_scale(s->floats[i]))
             return fv_refuse(&q->b, "its scale is %g", (double)s->floats[i]);
-    for (size_t i = 0; z && i < z->count; i++)
-        if (z->ints[i] != z->ints[0])
-            return fv_refuse(&q->b, "its zero points differ, %lld and %lld: one is supported",
-                             (long long)z->ints[0], (long long)z->ints[i]);
     if (z && z->count != 1 && z->count != s->count)
         return fv_refuse(&q->b, "%zu scales, but %zu zero points", s->count, z->count);
+    for (size_t i = 0; z && i < z->count; i++) {
+        if (z->ints[i] < INT16_MIN || z->ints[i] > UINT16_MAX)
+            return fv_refuse(&q->b, "its zero point is %lld", (long long)z->ints[i]);
+        if (z->ints[i] != z->ints[0])
+            c->zero_points = z->ints;
+    }
     c->scales = s->floats;
     c->n_scales = s->count;
     c->zero_point = z && z->count ? (int32_t)z->ints[0] : 0;
     *stored = z ? z->stored : 0;
     return QAT_OK;
+}
+
+const char *oq_type_name(int64_t type)
+{
+    static const char *const names[] = {"of no type", "float", "uint8", "int8",
+                                        "uint16",     "int16", "int32", "int64"};
+    return type >= 0 && type < (int64_t)(sizeof names / sizeof *names) ? names[type]
+           : type == OQ_UINT4                                          ? "uint4"
+           : type == OQ_INT4                                           ? "int4"
+                                                                       : "another type";
 }
 
 qat_status oq_grid(oq_importer *q, int scale, int zero_point, oq_target *grid)
@@ -83,8 +93,8 @@ qat_status oq_grid(oq_importer *q, int scale, int zero_point, oq_target *grid)
     if (c.n_scales != 1)
         return fv_refuse(&q->b, "%zu scales for an activation; one is supported", c.n_scales);
     if (given && given != OQ_UINT8 && given != OQ_INT8)
-        return fv_refuse(&q->b, "codes of type %lld of the file; uint8 and int8 are supported",
-                         (long long)given);
+        return fv_refuse(&q->b, "codes of type %s; activations of uint8 and int8 are supported",
+                         oq_type_name(given));
     *grid = (oq_target){.type = given == OQ_INT8 ? QI_S8 : QI_U8,
                         .scale = c.scales[0],
                         .zero_point = c.zero_point,
@@ -127,10 +137,21 @@ qat_status oq_real_input(oq_importer *q, int i, oq_operand *x)
 
 qat_status oq_codes(oq_importer *q, oq_operand *x, const char *what)
 {
-    if (x->v.tensor >= 0 && !x->v.function)
-        return QAT_OK;
+    if (x->v.tensor >= 0)
+        return x->v.function ? oq_own_grid(q, x) : QAT_OK;
     return fv_refuse(&q->b, "its %s is not quantized (no QuantizeLinear and DequantizeLinear)",
                      what);
+}
+
+oq_target oq_same_codes(const oq_importer *q, const oq_operand *x, int value)
+{
+    const qat_qtensor *t = &q->graph->tensors[x->v.tensor];
+    return (oq_target){.type = t->type,
+                       .scale = t->scale,
+                       .zero_point = t->zero_point,
+                       .lo = -INFINITY,
+                       .hi = INFINITY,
+                       .value = value};
 }
 
 /* ------------------------------------------------------------------ appending */
@@ -170,58 +191,30 @@ qat_emit oq_emit(const oq_importer *q, int n, const int *inputs, int output,
     return e;
 }
 
-qat_status oq_move(oq_importer *q, const char *op, int from, int to, int n_params,
-                   const int32_t *params)
-{
-    qat_emit const e = oq_emit(q, 1, &from, to, NULL);
-    return qat_emit_op(&e, op, QI_ROUND_NONE, n_params, params, 0, q->err);
-}
-
-int oq_place(bool channels_last, int rank, int i)
-{
-    return !channels_last || i == 0 ? i : i == 1 ? rank - 1 : i - 1;
-}
-
-qat_status oq_dims(oq_importer *q, bool channels_last, int rank, const int64_t *dims,
-                   int32_t to[QI_MAX_RANK])
-{
-    int64_t count = 1;
-    if (rank > QI_MAX_RANK)
-        return fv_refuse(&q->b, "a value of %d dimensions; at most %d are supported", rank,
-                         QI_MAX_RANK);
-    for (int i = 0; i < QI_MAX_RANK; i++)
-        to[i] = 1;
-    for (int i = 0; i < rank; i++) {
-        if (dims[i] < 1 || dims[i] > QM_MAX_TENSOR_VALUES ||
-            (count *= dims[i]) > QM_MAX_TENSOR_VALUES)
-            return fv_refuse(&q->b, "a value would be empty, too large, or of unknown size");
-        to[oq_place(channels_last, rank, i)] = (int32_t)dims[i];
-    }
-    return QAT_OK;
-}
-
 static qat_status append(oq_importer *q, const qat_qtensor *t, int *tensor)
 {
     *tensor = qat_qgraph_tensor(q->graph, t, q->err);
     return qat_append_status(*tensor, q->err);
 }
 
-qat_status oq_append_output(oq_importer *q, const oq_target *target, bool channels_last, int rank,
+qat_status oq_append_output(oq_importer *q, const oq_target *target, int n_last, int rank,
                             const int64_t *dims, int *tensor)
 {
     bool const has_name = target->value >= 0 && target->value < q->b.from->n_values;
     qat_qtensor t = {.type = target->type,
                      .bits = 8,
-                     .rank = rank ? rank : 1,
+                     .rank = rank < 1             ? 1
+                             : rank > QI_MAX_RANK ? QI_MAX_RANK
+                                                  : rank,
                      .scale = target->scale,
                      .zero_point = target->zero_point,
                      .source_index = has_name ? target->value : -1};
     snprintf(t.name, sizeof t.name, "%s",
              has_name ? q->b.from->values[target->value].name : q->b.name);
-    qat_status st = oq_dims(q, channels_last, rank, dims, t.dims);
+    qat_status st = oq_dims(q, n_last, rank, dims, t.dims);
     if (!st)
         st = append(q, &t, tensor);
-    oq_value const v = {.tensor = *tensor, .channels_last = channels_last};
+    oq_value const v = {.tensor = *tensor, .n_last = n_last};
     if (!st)
         oq_set(q, target->value, &v, rank, dims);
     return st;
@@ -255,115 +248,99 @@ qat_status oq_append_constant(oq_importer *q, qat_qtensor *t)
     return st;
 }
 
-/* ------------------------------------------------------------------ orders in memory */
-
-/** Is the memory the same in both orders? */
-static bool is_flat(const fv *shape)
-{
-    int64_t pixels = 1;
-    for (int i = 2; i < shape->rank; i++)
-        pixels *= shape->dims[i];
-    return pixels == 1 || shape->dims[1] == 1;
-}
-
-qat_status oq_order(oq_importer *q, oq_operand *x, bool channels_last)
-{
-    int const rank = x->shape.rank, from = x->v.tensor;
-    int32_t dims[QI_MAX_RANK], perm[QI_MAX_RANK] = {0, 1, 2, 3};
-    if (rank < 3 || x->v.channels_last == channels_last) {
-        x->v.channels_last = channels_last;
-        return QAT_OK;
-    }
-    qat_status st = oq_dims(q, channels_last, rank, x->shape.dims, dims);
-    if (!st)
-        st = oq_append_like(q, from, channels_last ? "channels_last" : "in_order", rank, dims,
-                            &x->v.tensor);
-    for (int i = 0; i < rank; i++)
-        perm[oq_place(channels_last, rank, i)] = oq_place(!channels_last, rank, i);
-    x->v.channels_last = channels_last;
-    if (st)
-        return st;
-    return is_flat(&x->shape) ? oq_move(q, "reshape", from, x->v.tensor, 0, NULL)
-                              : oq_move(q, "transpose", from, x->v.tensor, QI_MAX_RANK, perm);
-}
-
-qat_status oq_picture(oq_importer *q, oq_operand *x, int *tensor)
-{
-    qat_status st = oq_order(q, x, true);
-    *tensor = x->v.tensor;
-    if (st || x->shape.rank == 4)
-        return st;
-    const int64_t *d = x->shape.dims;
-    int32_t const dims[] = {(int32_t)d[0], 1, (int32_t)d[2], (int32_t)d[1]};
-    st = oq_append_like(q, x->v.tensor, "picture", 4, dims, tensor);
-    return st ? st : oq_move(q, "reshape", x->v.tensor, *tensor, 0, NULL);
-}
-
-qat_status oq_reshape(oq_importer *q, oq_operand *x, int rank, const int64_t *dims)
-{
-    int32_t to[QI_MAX_RANK];
-    int64_t before = 1, after = 1;
-    qat_status st = oq_dims(q, false, rank, dims, to);
-    for (int i = 0; i < x->shape.rank; i++)
-        before *= x->shape.dims[i];
-    for (int i = 0; i < rank && !st; i++)
-        after *= dims[i];
-    if (!st && before != after)
-        return fv_refuse(&q->b, "the new shape has %lld values, the input %lld", (long long)after,
-                         (long long)before);
-    if (!st && !(x->shape.rank > 1 && is_flat(&x->shape)))
-        st = oq_order(q, x, false);
-    int const from = x->v.tensor;
-    if (!st)
-        st = oq_append_like(q, from, "shape", rank, to, &x->v.tensor);
-    if (!st)
-        st = oq_move(q, "reshape", from, x->v.tensor, 0, NULL);
-    x->v.channels_last = false;
-    if (!st)
-        oq_output(q, 0, &x->v, rank, dims);
-    return st;
-}
-
 /* ------------------------------------------------------------------ quantizing */
 
-/** What each byte of a tensor stands for. */
-static void reals_of(const oq_importer *q, const oq_value *v, float reals[BYTES])
+float oq_real_of(const oq_importer *q, const oq_value *v, int r, int i)
 {
     const qat_qtensor *t = &q->graph->tensors[v->tensor];
-    for (int i = 0; i < BYTES; i++)
-        reals[i] = v->function
-                       ? v->function[i]
+    return v->function ? v->function[(size_t)r * OQ_BYTES + (size_t)i]
                        : t->scale * (float)(qat_qtensor_code(t, (uint8_t)i) - t->zero_point);
+}
+
+int oq_rows(const oq_value *v)
+{
+    return v->function ? v->rows : 1;
+}
+
+/** An order in which the dimension with a function for each index lies last. */
+static qat_status order_rows(oq_importer *q, oq_operand *x)
+{
+    int const rank = x->shape.rank, axis = x->v.row_axis;
+    if (oq_rows(&x->v) == 1 || oq_place(x->v.n_last, rank, axis) == rank - 1)
+        return QAT_OK;
+    qat_status const st = oq_few_dims(q, rank);
+    return st ? st : oq_order(q, x, axis == rank - 1 ? 0 : axis);
 }
 
 /** A table from the bytes of x, whose positions begin at code -128 of int8. */
 static qat_status append_table(oq_importer *q, oq_operand *x, const oq_target *target)
 {
-    float reals[BYTES];
-    uint8_t codes[BYTES];
+    int const rows = oq_rows(&x->v);
+    size_t const count = (size_t)rows * OQ_BYTES;
+    uint8_t *codes = fv_take(&q->b, &q->b.arena, count, 1);
     int output;
     uint8_t const first = q->graph->tensors[x->v.tensor].type == QI_S8 ? 0x80 : 0;
-    reals_of(q, &x->v, reals);
-    for (int i = 0; i < BYTES; i++)
-        codes[i] = (uint8_t)oq_code_of(reals[i ^ first], target);
-    qat_status const st =
-        oq_append_output(q, target, x->v.channels_last, x->shape.rank, x->shape.dims, &output);
+    if (!codes || count > q->b.room)
+        return fv_graph_error(&q->b);
+    q->b.room -= count; /* the graph has a copy */
+    qat_status st = order_rows(q, x);
+    for (int r = 0; r < rows; r++)
+        for (int i = 0; i < OQ_BYTES; i++)
+            codes[(size_t)r * OQ_BYTES + (size_t)i] =
+                (uint8_t)oq_code_of(oq_real_of(q, &x->v, r, i ^ first), target);
+    if (!st)
+        st = oq_append_output(q, target, x->v.n_last, x->shape.rank, x->shape.dims, &output);
     qat_emit const e = oq_emit(q, 1, &x->v.tensor, output, NULL);
-    return st ? st : qat_emit_table(&e, 1, codes, q->err);
+    return st ? st : qat_emit_table(&e, rows, codes, q->err);
 }
 
-/** A constant of floats as codes. */
-static qat_status quantize_constant(oq_importer *q, const qat_foreign_tensor *x,
-                                    const oq_target *target)
+/** Codes of a type: the lowest and the highest; false: it has none here. */
+static bool codes_of_type(int64_t type, float *lowest, float *highest)
 {
+    int const bits = type == OQ_UINT4 || type == OQ_INT4 ? 4 : 8;
+    bool const is_signed = type == OQ_INT4 || type == OQ_INT8;
+    *lowest = is_signed ? (float)-(1 << (bits - 1)) : 0;
+    *highest = *lowest + (float)((1 << bits) - 1);
+    return is_signed || type == OQ_UINT4 || type == OQ_UINT8;
+}
+
+qat_status oq_quantize_constant(oq_importer *q, const oq_operand *operand)
+{
+    const qat_foreign_tensor *x =
+        operand->v.constant.codes ? operand->v.constant.codes : operand->shape.constant;
+    const float *reals = oq_reals_of(q, operand);
+    oq_constant c = {0};
+    int stored = 0;
+    float lowest, highest;
+    qat_status const st = scales_of(q, 1, 2, &c, &stored);
+    if (st)
+        return st;
+    int64_t const type = stored ? stored : fv_attr_int(&q->b, "output_dtype", OQ_UINT8);
+    int64_t const given = fv_attr_int(&q->b, "axis", 1), axis = given < 0 ? given + x->rank : given;
+    if (!codes_of_type(type, &lowest, &highest))
+        return fv_refuse(&q->b, "codes of type %s; constants of 4 and 8 bits are supported",
+                         oq_type_name(type));
+    if (c.n_scales > 1 && (axis < 0 || axis >= x->rank || x->dims[axis] != (int64_t)c.n_scales))
+        return fv_refuse(&q->b, "%zu scales do not fit its dimension %lld", c.n_scales,
+                         (long long)axis);
     qat_foreign_tensor *t = fv_constant(&q->b, QAT_FOREIGN_INT, x->rank, x->dims);
     if (!t)
         return fv_graph_error(&q->b);
-    t->stored = target->type == QI_S8 ? OQ_INT8 : OQ_UINT8;
-    for (size_t i = 0; i < t->count; i++)
-        ((int64_t *)t->ints)[i] = oq_code_of(x->floats[i], target);
-    fv const v = {.constant = t};
-    q->b.values[target->value] = v;
+    t->stored = (int)type;
+    if (!reals)
+        return fv_graph_error(&q->b);
+    size_t inner = 1;
+    for (int i = (int)axis + 1; c.n_scales > 1 && i < x->rank; i++)
+        inner *= (size_t)x->dims[i];
+    for (size_t i = 0; i < t->count; i++) {
+        size_t const k = i / inner % c.n_scales;
+        float const zero = (float)(c.zero_points ? c.zero_points[k] : c.zero_point);
+        float const code = rintf(reals[i] / c.scales[k]) + zero;
+        ((int64_t *)t->ints)[i] = (int64_t)(!(code > lowest) ? lowest
+                                            : code > highest ? highest
+                                                             : code);
+    }
+    fv_output_constant(&q->b, 0, t);
     return QAT_OK;
 }
 
@@ -378,12 +355,11 @@ static qat_status quantize_input(oq_importer *q, const oq_operand *x, const oq_t
                                  int i)
 {
     oq_target codes = *target;
-    oq_value v = {.channels_last = x->shape.rank == 4};
+    oq_value v = {.n_last = x->shape.rank == 4 && !q->packed};
     codes.value = -1;
     qat_status st = QAT_OK;
     if (q->inputs[i] < 0) {
-        st = oq_append_output(q, &codes, v.channels_last, x->shape.rank, x->shape.dims,
-                              &q->inputs[i]);
+        st = oq_append_output(q, &codes, v.n_last, x->shape.rank, x->shape.dims, &q->inputs[i]);
         qat_qtensor *t = st ? NULL : &q->graph->tensors[q->inputs[i]];
         if (t) {
             t->border = QI_BORDER_EVEN;
@@ -399,16 +375,29 @@ static qat_status quantize_input(oq_importer *q, const oq_operand *x, const oq_t
     return st;
 }
 
+static float limited(float x, float lo, float hi)
+{
+    return x < lo ? lo : x > hi ? hi : x;
+}
+
+qat_status oq_finish(oq_importer *q, int from, const oq_target *target)
+{
+    oq_operand x = {q->values[from], q->b.values[from]};
+    qat_status st = QAT_OK;
+    x.v.is_real = true;
+    if (target->lo > -INFINITY || target->hi < INFINITY)
+        st = oq_apply(q, &x, limited, target->lo, target->hi);
+    return st ? st : oq_quantize(q, &x, target);
+}
+
 qat_status oq_quantize(oq_importer *q, oq_operand *x, const oq_target *target)
 {
     if (x->v.tensor <= OQ_FIRST_INPUT)
         return quantize_input(q, x, target, OQ_FIRST_INPUT - x->v.tensor);
     if (x->v.op)
         return oq_emit_noted(q, &x->v, target);
-    if (x->shape.constant && x->shape.constant->type == QAT_FOREIGN_FLOAT && target->value >= 0)
-        return quantize_constant(q, x->shape.constant, target);
     if (x->v.tensor < 0 || !x->v.is_real)
-        return fv_refuse(&q->b, "its input is neither real numbers nor a constant of floats");
+        return fv_refuse(&q->b, "its input is no real numbers");
     if (x->v.function || !has_grid(&q->graph->tensors[x->v.tensor], target))
         return append_table(q, x, target);
     oq_value v = x->v;
@@ -417,16 +406,62 @@ qat_status oq_quantize(oq_importer *q, oq_operand *x, const oq_target *target)
     return QAT_OK;
 }
 
-qat_status oq_apply(oq_importer *q, oq_operand *x, oq_function *f, float a, float b,
-                    const float **function)
+/** Room for a function of x with so many rows. */
+static float *new_function(oq_importer *q, int rows)
 {
-    float reals[BYTES];
-    float *to = fv_take(&q->b, &q->b.arena, BYTES, sizeof *to);
+    return fv_take(&q->b, &q->b.arena, (size_t)rows * OQ_BYTES, sizeof(float));
+}
+
+static void set_function(oq_operand *x, float *function, int rows, int axis)
+{
+    x->v.function = function;
+    x->v.rows = rows;
+    x->v.row_axis = axis;
+}
+
+qat_status oq_apply(oq_importer *q, oq_operand *x, oq_function *f, float a, float b)
+{
+    int const rows = oq_rows(&x->v);
+    float *to = new_function(q, rows);
     if (!to)
         return fv_graph_error(&q->b);
-    reals_of(q, &x->v, reals);
-    for (int i = 0; i < BYTES; i++)
-        to[i] = f(reals[i], a, b);
-    *function = to;
+    for (int r = 0; r < rows; r++)
+        for (int i = 0; i < OQ_BYTES; i++)
+            to[(size_t)r * OQ_BYTES + (size_t)i] = f(oq_real_of(q, &x->v, r, i), a, b);
+    set_function(x, to, rows, x->v.row_axis);
+    return QAT_OK;
+}
+
+qat_status oq_apply_each(oq_importer *q, oq_operand *x, oq_function *f, int n, int axis,
+                         const float *a, const float *b)
+{
+    int const old = oq_rows(&x->v), rows = n > old ? n : old;
+    if (n > 1 && old > 1 && axis != x->v.row_axis)
+        return fv_refuse(&q->b, "constants along another dimension than those before it");
+    float *to = new_function(q, rows);
+    if (!to)
+        return fv_graph_error(&q->b);
+    for (int r = 0; r < rows; r++)
+        for (int i = 0; i < OQ_BYTES; i++)
+            to[(size_t)r * OQ_BYTES + (size_t)i] = f(oq_real_of(q, &x->v, old > 1 ? r : 0, i),
+                                                     a[n > 1 ? r : 0], b ? b[n > 1 ? r : 0] : 0);
+    set_function(x, to, rows, n > 1 ? axis : x->v.row_axis);
+    return QAT_OK;
+}
+
+qat_status oq_apply_two(oq_importer *q, oq_operand *x, const oq_operand *y, oq_function *f)
+{
+    int const rx = oq_rows(&x->v), ry = oq_rows(&y->v), rows = rx > ry ? rx : ry;
+    int const axis = rx > 1 ? x->v.row_axis : y->v.row_axis;
+    if (rx > 1 && ry > 1 && x->v.row_axis != y->v.row_axis)
+        return fv_refuse(&q->b, "two functions along different dimensions");
+    float *to = new_function(q, rows);
+    if (!to)
+        return fv_graph_error(&q->b);
+    for (int r = 0; r < rows; r++)
+        for (int i = 0; i < OQ_BYTES; i++)
+            to[(size_t)r * OQ_BYTES + (size_t)i] = f(oq_real_of(q, &x->v, rx > 1 ? r : 0, i),
+                                                     oq_real_of(q, &y->v, ry > 1 ? r : 0, i), 0);
+    set_function(x, to, rows, axis);
     return QAT_OK;
 }

@@ -13,23 +13,25 @@ static int64_t from_last(const fv *x, int i)
 }
 
 /** A constant operand as a tensor of rank dimensions, in the same order as the other operand. */
-static qat_status append_operand(oq_importer *q, oq_operand *x, int rank, bool channels_last)
+static qat_status append_operand(oq_importer *q, oq_operand *x, int rank, int n_last)
 {
     const oq_constant *c = &x->v.constant;
     int32_t dims[QI_MAX_RANK], at[QI_MAX_RANK];
     int64_t full[QAT_FOREIGN_RANK];
+    if (rank > QI_MAX_RANK)
+        return oq_few_dims(q, rank);
     if (c->n_scales != 1 || (c->codes->stored != OQ_UINT8 && c->codes->stored != OQ_INT8))
         return fv_refuse(&q->b, "a constant with several scales, or not of 8 bits");
     for (int i = 0; i < rank; i++)
         full[i] = from_last(&x->shape, rank - 1 - i);
-    qat_status st = oq_dims(q, channels_last, rank, full, dims);
+    qat_status st = oq_dims(q, n_last, rank, full, dims);
     uint8_t *codes = st ? NULL : fv_take(&q->b, &q->b.arena, c->codes->count, 1);
     if (!codes)
         return st ? st : fv_graph_error(&q->b);
     for (size_t i = 0; i < c->codes->count; i++) {
         size_t rest = i, to = 0;
         for (int d = rank - 1; d >= 0; d--) {
-            at[oq_place(channels_last, rank, d)] = (int32_t)(rest % (size_t)full[d]);
+            at[oq_place(n_last, rank, d)] = (int32_t)(rest % (size_t)full[d]);
             rest /= (size_t)full[d];
         }
         for (int d = 0; d < rank; d++)
@@ -65,6 +67,20 @@ static qat_status broadcast(oq_importer *q, const fv *a, const fv *b, int rank, 
     return QAT_OK;
 }
 
+/** The order in memory that all operands of this rank have; else the file's. */
+static int common_order(const oq_operand *in, int n, int rank)
+{
+    int common = -1;
+    for (int i = 0; i < n; i++) {
+        if (in[i].v.constant.codes)
+            continue;
+        if (in[i].shape.rank != rank || (common >= 0 && common != in[i].v.n_last))
+            return 0;
+        common = in[i].v.n_last;
+    }
+    return common < 0 ? 0 : common;
+}
+
 typedef qat_status emit_fn(const qat_emit *e, qat_error *err);
 
 static qat_status emit_binary(oq_importer *q, oq_operand *in, const oq_target *target,
@@ -72,12 +88,12 @@ static qat_status emit_binary(oq_importer *q, oq_operand *in, const oq_target *t
 {
     int const ra = in[0].shape.rank, rb = in[1].shape.rank, rank = ra > rb ? ra : rb;
     int64_t dims[QAT_FOREIGN_RANK];
-    int output;
-    bool last = rank > 2;
-    for (int i = 0; i < 2; i++)
-        last =
-            last && (in[i].v.constant.codes || (in[i].shape.rank == rank && in[i].v.channels_last));
+    int output, last = common_order(in, 2, rank);
     qat_status st = broadcast(q, &in[0].shape, &in[1].shape, rank, dims);
+    bool const equal =
+        ra == rb && !memcmp(in[0].shape.dims, in[1].shape.dims, (size_t)rank * sizeof *dims);
+    if (!st && !equal)
+        st = oq_few_dims(q, rank);
     for (int i = 0; i < 2 && !st; i++) {
         if (in[i].v.constant.codes)
             st = append_operand(q, &in[i], rank, last);
@@ -107,6 +123,32 @@ static qat_status emit_add(oq_importer *q, oq_operand *in, int n, const oq_targe
     return emit_binary(q, in, target, append_add);
 }
 
+static float opposite(float x, float a, float b)
+{
+    return -x;
+}
+
+/** a - b is a plus the codes that stand for -b: those from the other end. */
+static qat_status emit_sub(oq_importer *q, oq_operand *in, int n, const oq_target *target)
+{
+    oq_operand *b = &in[1];
+    qat_status st = b->v.constant.codes ? append_operand(q, b, b->shape.rank, 0)
+                                        : oq_codes(q, b, "second input");
+    oq_target grid = st ? *target : oq_same_codes(q, b, q->b.from->n_values);
+    grid.zero_point = (grid.type == QI_S8 ? -1 : UINT8_MAX) - grid.zero_point;
+    b->v.is_real = true;
+    b->v.constant.codes = NULL;
+    if (!st)
+        st = oq_apply(q, b, opposite, 0, 0);
+    if (!st)
+        st = oq_quantize(q, b, &grid);
+    if (st)
+        return st;
+    *b = (oq_operand){q->values[grid.value], q->b.values[grid.value]};
+    b->v.is_real = true;
+    return emit_binary(q, in, target, append_add);
+}
+
 static qat_status emit_mul(oq_importer *q, oq_operand *in, int n, const oq_target *target)
 {
     return emit_binary(q, in, target, qat_emit_mul);
@@ -127,15 +169,15 @@ static qat_status append_mean(oq_importer *q, oq_operand *x, unsigned reduced, b
     if (!st && (rank > QI_MAX_RANK || !reduced))
         return fv_refuse(&q->b, "a mean over no dimension, or of more than %d", QI_MAX_RANK);
     if (!st && reduced != pixels && !keep)
-        st = oq_order(q, x, false);
+        st = oq_order(q, x, 0);
     for (int i = 0; i < rank; i++) {
         bool const is_reduced = reduced >> i & 1;
-        mask |= is_reduced ? 1u << oq_place(x->v.channels_last, rank, i) : 0;
+        mask |= is_reduced ? 1u << oq_place(x->v.n_last, rank, i) : 0;
         if (keep || !is_reduced)
             dims[n++] = is_reduced ? 1 : x->shape.dims[i];
     }
     if (!st)
-        st = oq_append_output(q, target, keep && x->v.channels_last, n, dims, &output);
+        st = oq_append_output(q, target, keep ? x->v.n_last : 0, n, dims, &output);
     if (st)
         return st;
     qat_emit const e = oq_emit(q, 1, &x->v.tensor, output, target);
@@ -152,17 +194,25 @@ static qat_status emit_global(oq_importer *q, oq_operand *in, int n, const oq_ta
     return append_mean(q, &in[0], reduced, true, target);
 }
 
-static qat_status emit_reduce(oq_importer *q, oq_operand *in, int n, const oq_target *target)
+qat_status oq_reduced(builder *b, int rank, unsigned *mask)
 {
     int64_t axes[QAT_FOREIGN_RANK];
-    unsigned reduced = 0;
     int count;
-    qat_status st = fv_ints(&q->b, 1, "axes", axes, QAT_FOREIGN_RANK, &count);
-    for (int i = 0; i < (st || count < 0 ? in[0].shape.rank : count) && !st; i++) {
+    qat_status st = fv_ints(b, 1, "axes", axes, QAT_FOREIGN_RANK, &count);
+    bool const all = count < 0 || (count == 0 && !fv_attr_int(b, "noop_with_empty_axes", 0));
+    *mask = 0;
+    for (int i = 0; i < (st || all ? rank : count) && !st; i++) {
         int axis = i;
-        st = count < 0 ? QAT_OK : fv_axis(&q->b, axes[i], in[0].shape.rank, &axis);
-        reduced |= st ? 0 : 1u << axis;
+        st = all ? QAT_OK : fv_axis(b, axes[i], rank, &axis);
+        *mask |= st ? 0 : 1u << axis;
     }
+    return st;
+}
+
+static qat_status emit_reduce(oq_importer *q, oq_operand *in, int n, const oq_target *target)
+{
+    unsigned reduced;
+    qat_status const st = oq_reduced(&q->b, in[0].shape.rank, &reduced);
     return st ? st
               : append_mean(q, &in[0], reduced, fv_attr_int(&q->b, "keepdims", 1) != 0, target);
 }
@@ -175,12 +225,15 @@ static qat_status emit_concat(oq_importer *q, oq_operand *in, int n, const oq_ta
     int64_t dims[QAT_FOREIGN_RANK];
     int const rank = in[0].shape.rank;
     oq_target part = *target;
-    bool last = true;
+    int const last = common_order(in, n, rank);
     qat_status st = fv_axis(&q->b, fv_attr_int(&q->b, "axis", 1), rank, &axis);
-    for (int i = 0; i < n && !st; i++) {
-        st = in[i].v.constant.codes ? append_operand(q, &in[i], rank, false) : QAT_OK;
-        last = last && in[i].v.channels_last && in[i].shape.rank == rank;
-    }
+    if (!st)
+        st = oq_few_dims(q, rank);
+    for (int i = 0; i < n && !st; i++)
+        if (in[i].v.constant.codes) {
+            st = append_operand(q, &in[i], rank, last);
+            in[i].v.n_last = last;
+        }
     memcpy(dims, in[0].shape.dims, sizeof dims);
     for (int i = 0; i < n && !st; i++) {
         part.value = q->b.from->n_values; /* a place for what is between */
@@ -204,42 +257,70 @@ static qat_status emit_concat(oq_importer *q, oq_operand *in, int n, const oq_ta
     return qat_emit_concat(&e, oq_place(last, rank, axis), q->err);
 }
 
+/** Dimension `axis` and the last one change places. */
+static qat_status swap_last(oq_importer *q, oq_operand *x, int axis)
+{
+    int perm[QAT_FOREIGN_RANK];
+    for (int i = 0; i < x->shape.rank; i++)
+        perm[i] = i;
+    perm[axis] = x->shape.rank - 1;
+    perm[x->shape.rank - 1] = axis;
+    return axis == x->shape.rank - 1 ? QAT_OK : oq_transpose(q, x, perm);
+}
+
+/** Before opset 13 a softmax is over all dimensions from the axis on. */
+static qat_status softmax_axis(oq_importer *q, const fv *x, int *axis)
+{
+    bool const old = q->b.from->opset < 13;
+    qat_status const st = fv_axis(&q->b, fv_attr_int(&q->b, "axis", old ? 1 : -1), x->rank, axis);
+    if (st || !old)
+        return st;
+    int first = *axis;
+    for (int i = first, seen = 0; i < x->rank; i++)
+        if (x->dims[i] != 1) {
+            if (seen++)
+                return fv_refuse(&q->b, "a softmax over several dimensions");
+            *axis = i;
+        }
+    return QAT_OK;
+}
+
 /** With the scale that softmax has in the engine; another one is a table behind it. */
 static qat_status emit_softmax(oq_importer *q, oq_operand *in, int n, const oq_target *target)
 {
-    int const rank = in[0].shape.rank;
-    int axis;
-    int64_t const otherwise = q->b.from->opset < 13 ? 1 : -1;
+    oq_operand *x = &in[0];
+    int axis, output;
     oq_target own = *target;
-    qat_status st = oq_codes(q, &in[0], "input");
+    qat_status st = oq_codes(q, x, "input");
     if (!st)
-        st = fv_axis(&q->b, fv_attr_int(&q->b, "axis", otherwise), rank, &axis);
-    if (st)
-        return st;
-    for (int i = axis + 1; i < rank; i++)
-        if (in[0].shape.dims[i] != 1)
-            return fv_refuse(&q->b, "a softmax along another dimension than the last");
-    if (axis != rank - 1 && rank > 2)
-        return fv_refuse(&q->b, "a softmax along another dimension than the last");
+        st = softmax_axis(q, &x->shape, &axis);
+    if (!st)
+        st = swap_last(q, x, axis);
+    if (!st)
+        st = oq_order(q, x, 0);
     own.scale = 0x1p-8f;
     own.zero_point = own.type == QI_S8 ? INT8_MIN : 0;
-    bool const same = own.scale == target->scale && own.zero_point == target->zero_point;
-    own.value = same ? target->value : q->b.from->n_values;
-    int output;
-    st = oq_order(q, &in[0], false);
+    bool const is_last = !st && axis == x->shape.rank - 1 && target->lo <= 0 && target->hi >= 1 &&
+                         own.scale == target->scale && own.zero_point == target->zero_point;
+    own.value = is_last ? target->value : q->b.from->n_values;
     if (!st)
-        st = oq_append_output(q, &own, false, rank, in[0].shape.dims, &output);
+        st = oq_append_output(q, &own, 0, x->shape.rank, x->shape.dims, &output);
     if (st)
         return st;
-    qat_emit const e = oq_emit(q, 1, &in[0].v.tensor, output, NULL);
+    qat_emit const e = oq_emit(q, 1, &x->v.tensor, output, NULL);
     st = qat_emit_softmax(&e, 1, q->err);
+    if (st || is_last)
+        return st;
     oq_operand y = {q->values[own.value], q->b.values[own.value]};
-    y.v.is_real = true;
-    return st || same ? st : oq_quantize(q, &y, target);
+    st = swap_last(q, &y, axis);
+    if (!st)
+        oq_set(q, own.value, &y.v, y.shape.rank, y.shape.dims);
+    return st ? st : oq_finish(q, own.value, target);
 }
 
 const oq_operator oq_value_operators[] = {
     {"Add", "QLinearAdd", 2, 6, -1, emit_add},
+    {"Sub", NULL, 2, 0, -1, emit_sub},
     {"Mul", "QLinearMul", 2, 6, -1, emit_mul},
     {"GlobalAveragePool", "QLinearGlobalAveragePool", 1, 3, -1, emit_global},
     {"ReduceMean", "QLinearReduceMean", 1, 3, -1, emit_reduce},
@@ -308,7 +389,7 @@ static qat_status give(builder *b, oq_function *f, float p, float s)
         return fv_refuse(b, "a function of a result that is not quantized before it");
     if (x.v.tensor < 0 || !x.v.is_real)
         return fv_refuse(b, "its input is not quantized");
-    qat_status const st = oq_apply(q, &x, f, p, s, &x.v.function);
+    qat_status const st = oq_apply(q, &x, f, p, s);
     if (!st)
         oq_output(q, 0, &x.v, x.shape.rank, x.shape.dims);
     return st;
@@ -364,7 +445,7 @@ static qat_status limit_codes(builder *b, oq_operand *x)
         if (c)
             ends[i] = t->scale * (float)(c->ints[0] - t->zero_point);
     }
-    qat_status const st = oq_apply(q, x, limited, ends[0], ends[1], &x->v.function);
+    qat_status const st = oq_apply(q, x, limited, ends[0], ends[1]);
     x->v.is_real = true;
     return st ? st : oq_quantize(q, x, &target);
 }
