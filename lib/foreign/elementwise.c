@@ -512,6 +512,27 @@ static qat_status build_mul(builder *b)
     return constant_of(b, &c, &x) < 0 ? combine(b, "mul") : scale_by(b, x, c, false);
 }
 
+static qat_status build_neg(builder *b)
+{
+    fv *x;
+    qat_status const st = fv_data(b, 0, &x);
+    qat_foreign_tensor *minus = st ? NULL : fv_constant(b, QAT_FOREIGN_FLOAT, 0, NULL);
+    if (!minus)
+        return st ? st : fv_graph_error(b);
+    ((float *)minus->floats)[0] = -1;
+    return scale_by(b, x, minus, false);
+}
+
+/** From one kind of floats to another: here all are float32. */
+static qat_status build_cast(builder *b)
+{
+    enum { FLOAT = 1, FLOAT16 = 10, DOUBLE = 11, BFLOAT16 = 16 };
+    int64_t const to = fv_attr_int(b, "to", 0);
+    if (to != FLOAT && to != FLOAT16 && to != DOUBLE && to != BFLOAT16)
+        return fv_refuse(b, "attribute to = %lld: data stay floats here", (long long)to);
+    return build_identity(b);
+}
+
 static qat_status build_div(builder *b)
 {
     const qat_foreign_tensor *c;
@@ -538,6 +559,8 @@ const fv_operator fv_elementwise_operators[] = {
     {"Add", build_add},
     {"Sub", build_sub},
     {"Mul", build_mul},
+    {"Neg", build_neg},
+    {"Cast", build_cast},
     {"Div", build_div},
     {NULL, NULL},
 };

@@ -97,7 +97,34 @@ static qat_status build_global_max(builder *b)
     return build_global(b, "max_pool2d");
 }
 
-/** A mean over all dimensions but the batch and one. */
+/** A mean over some dimensions, which leaves none or several besides the batch. */
+static qat_status mean_of_some(builder *b, fv x, const bool *reduced, bool keep)
+{
+    int axes[QAT_FOREIGN_RANK] = {0}, at = 1, rank = 1;
+    int64_t dims[QAT_FOREIGN_RANK] = {x.dims[0]}, rest = 1;
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 1; i < x.rank; i++)
+            if (reduced[i] == (pass == 0))
+                axes[at++] = i;
+    for (int i = 1; i < x.rank; i++) {
+        rest *= reduced[i] ? 1 : x.dims[i];
+        if (keep || !reduced[i])
+            dims[rank++] = reduced[i] ? 1 : x.dims[i];
+    }
+    qat_status const st = fv_order(b, &x, axes);
+    if (st)
+        return st;
+    qat_node *from = fv_shaped(b, &x, QAT_SHAPE(1, 1, (int)(fv_count(&x) / rest), (int)rest));
+    qat_node *y = from ? fv_add(b, "global_average_pool", "", from, " ") : NULL;
+    if (!y)
+        return fv_graph_error(b);
+    fv out = fv_channels_last(y, rank, dims);
+    for (int i = 0; i < out.n_atoms; i++)
+        out.memory[i] = i;
+    fv_output(b, 0, &out);
+    return QAT_OK;
+}
+
 static qat_status build_reduce_mean(builder *b)
 {
     fv *in, x;
@@ -123,9 +150,15 @@ static qat_status build_reduce_mean(builder *b)
         }
     if (st)
         return st;
-    if (n < 0 || reduced[0] || count != 1 || x.rank < 3)
-        return fv_refuse(b, "axes: a mean over all dimensions but the batch and one is supported");
+    if (n <= 0 && fv_attr_int(b, "noop_with_empty_axes", 0)) {
+        fv_output(b, 0, &x);
+        return QAT_OK;
+    }
+    if (n <= 0 || reduced[0])
+        return fv_refuse(b, "a mean over the batch, the first dimension");
     bool const keep = fv_attr_int(b, "keepdims", 1) != 0;
+    if (count != 1 || x.rank < 3)
+        return mean_of_some(b, x, reduced, keep);
     int at = 2;
     perm[0] = 0;
     perm[1] = kept;

@@ -310,6 +310,15 @@ def between(tools, folder):
             say(False, f"{name}: {result}")
         else:
             say(result[2] <= steps, f"{name}: {result[0]} of {result[1]} differ, at most {result[2]} steps")
+    for name, (share, nodes, shape, constants) in onnx_qdq.open_ends(rng).items():
+        onnx_qdq.model(path, nodes, shape, constants, quantized=False)
+        x = [rng.normal(size=shape).astype(np.float32) * 2]
+        want, got = theirs(path, x)[0], ours(tools, folder, path, x, 1)
+        if isinstance(got, str):
+            say(False, f"{name} at the end: {got}")
+        else:
+            far = float(np.abs(want - in_order(got[0], want.ndim, want.shape)).max() / np.abs(want).max())
+            say(far <= share, f"{name} at the end, not quantized: differs by {far:.1e} of the largest value")
 
 
 if __name__ == "__main__":

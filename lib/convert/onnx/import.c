@@ -77,8 +77,10 @@ static qat_status note(oq_importer *q, const oq_operator *o)
         return fv_refuse(&q->b, "it has %d inputs", n);
     for (int i = 0; i < n; i++) {
         oq_operand x = oq_input(q, i);
-        if (x.v.op) {
-            qat_status const st = oq_settle(q, q->b.node->inputs[i], &x);
+        oq_operand const other = oq_input(q, !i);
+        bool const is_added = !strcmp(o->op, "Add") && other.v.tensor >= 0 && other.v.is_real;
+        if (x.v.op && !(is_added && oq_can_be_wide(x.v.op))) {
+            qat_status const st = oq_settle(q, q->b.node->inputs[i], false, &x);
             if (st)
                 return st;
             oq_set(q, q->b.node->inputs[i], &x.v, x.shape.rank, x.shape.dims);
@@ -380,7 +382,7 @@ static qat_status find_output(oq_importer *q, int i, int *outputs)
     oq_operand x = {.v = {.tensor = -1}};
     if (value >= 0)
         x = (oq_operand){q->values[value], q->b.values[value]};
-    qat_status st = x.v.op ? oq_settle(q, value, &x) : QAT_OK;
+    qat_status st = x.v.op ? oq_settle(q, value, true, &x) : QAT_OK;
     if (!st && x.v.tensor < 0)
         return fv_refuse(&q->b, "the network's output is not quantized");
     if (!st && x.v.function)

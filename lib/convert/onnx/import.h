@@ -213,9 +213,15 @@ int oq_rows(const oq_value *v);
 float oq_real_of(const oq_importer *q, const oq_value *v, int r, int i);
 /** 256 codes for lo .. hi, of which one is 0. */
 oq_target oq_grid_of(float lo, float hi);
+/** Can the engine give 16-bit codes of this layer, which the file does not quantize? */
+bool oq_can_be_wide(const qat_foreign_node *op);
+/** x's codes less its zero point, as 16-bit codes. */
+qat_status oq_widen(oq_importer *q, int *x);
+/** What the reals of codes can be; with 0. False: not all are finite. */
+bool oq_range(oq_importer *q, const oq_operand *x, float *lo, float *hi);
 /** Give a value that is a noted operator's result codes: those of a QuantizeLinear behind it, or,
- * if its range follows from its operands, its own. */
-qat_status oq_settle(oq_importer *q, int value, oq_operand *x);
+ * if its range follows from its operands, its own. The network's output may have 16-bit codes. */
+qat_status oq_settle(oq_importer *q, int value, bool is_output, oq_operand *x);
 /** Give the function of codes that x is 256 codes from its least value to its largest. */
 qat_status oq_own_grid(oq_importer *q, oq_operand *x);
 /** QuantizeLinear of a constant, which may be reals of codes. */

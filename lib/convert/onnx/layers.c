@@ -224,6 +224,69 @@ static qat_status append_bias(oq_importer *q, const oq_operand *b, int x, int w,
     return qat_append_status(*tensor, q->err);
 }
 
+qat_status oq_widen(oq_importer *q, int *x)
+{
+    qat_qtensor t = q->graph->tensors[*x];
+    int const from = *x;
+    qat_part_name(t.name, q->b.name, "wide");
+    t.type = QI_S16;
+    t.bits = 16;
+    t.zero_point = 0;
+    t.source_index = -1;
+    t.border = QI_BORDER_NONE;
+    *x = qat_qgraph_tensor(q->graph, &t, q->err);
+    if (*x < 0)
+        return qat_append_status(*x, q->err);
+    qat_emit e = oq_emit(q, 1, &from, *x, NULL);
+    e.profile = QAT_PROFILE_PAPER;
+    return qat_emit_requantize(&e, q->err);
+}
+
+/**
+ * A layer whose result the file does not quantize gives 16-bit codes. Without a scale, they reach
+ * to the largest sum that it can have. Bring the inputs to the types for it.
+ */
+static qat_status widen(oq_importer *q, int inputs[3], bool depthwise, oq_target *target)
+{
+    if (target->type != QI_S16)
+        return QAT_OK;
+    const qat_qtensor *x = &q->graph->tensors[inputs[QAT_IN_X]];
+    const qat_qtensor *w = &q->graph->tensors[inputs[QAT_IN_WEIGHTS]];
+    const int32_t *short_bias =
+        inputs[QAT_IN_BIAS] < 0 ? NULL : q->graph->tensors[inputs[QAT_IN_BIAS]].data;
+    int const channels = w->dims[depthwise ? w->rank - 1 : 0];
+    int64_t *bounds = fv_take(&q->b, &q->b.arena, (size_t)channels, sizeof *bounds);
+    int64_t *bias = fv_take(&q->b, &q->b.arena, (size_t)channels, sizeof *bias);
+    double largest = 0;
+    if (!bounds || !bias)
+        return fv_graph_error(&q->b);
+    qat_accumulator_bounds(x, w, depthwise, bounds);
+    for (int i = 0; i < channels; i++) {
+        bias[i] = short_bias ? short_bias[i] : 0;
+        double const s = (double)(w->channel_scales ? w->channel_scales[i] : w->scale);
+        double const real =
+            (double)(bounds[i] + (bias[i] < 0 ? -bias[i] : bias[i])) * s * (double)x->scale;
+        largest = real > largest ? real : largest;
+    }
+    if (!(target->scale > 0))
+        target->scale = (float)(largest / INT16_MAX);
+    if (!(target->scale > 0 && isfinite(target->scale)))
+        target->scale = 1;
+    qat_qtensor t = {.type = QI_S64,
+                     .bits = 64,
+                     .rank = 1,
+                     .dims = {channels, 1, 1, 1},
+                     .scale = 1,
+                     .data = (uint8_t *)bias,
+                     .source_index = -1};
+    qat_part_name(t.name, q->b.name, "wide_bias");
+    qat_status const st = oq_append_constant(q, &t);
+    inputs[QAT_IN_BIAS] = t.source_index;
+    if (!st)
+        q->graph->tensors[inputs[QAT_IN_BIAS]].source_index = -1;
+    return st ? st : oq_widen(q, &inputs[QAT_IN_X]);
+}
+
 /** The data and the weights of a layer are what they must be. */
 static qat_status check_layer(oq_importer *q, oq_operand *in)
 {
@@ -316,8 +379,10 @@ qat_window oq_window(const fv_window *w)
                         .pad_left = (int)w->before[1]};
 }
 
-static qat_status emit_conv(oq_importer *q, oq_operand *in, int n, const oq_target *target)
+static qat_status emit_conv(oq_importer *q, oq_operand *in, int n, const oq_target *wanted)
 {
+    oq_target own = *wanted;
+    const oq_target *target = &own;
     struct conv c;
     fv_window w;
     int inputs[3], output, picture;
@@ -338,6 +403,8 @@ static qat_status emit_conv(oq_importer *q, oq_operand *in, int n, const oq_targ
     if (!st)
         st = append_bias(q, &in[2], inputs[QAT_IN_X], inputs[QAT_IN_WEIGHTS], o, &in[1].v.constant,
                          target->affine, &inputs[QAT_IN_BIAS]);
+    if (!st)
+        st = widen(q, inputs, c.is_depthwise, &own);
     if (!st)
         st = oq_window_output(q, &in[0], &w, o, target, &output, &picture);
     if (st)
@@ -383,8 +450,10 @@ static qat_status spread(oq_importer *q, int *picture, const int64_t stride[2])
 
 /** Either a transposed convolution, or, with groups or dilations, a convolution over the pixels
  * with zeros between them. */
-static qat_status emit_transposed(oq_importer *q, oq_operand *in, int n, const oq_target *target)
+static qat_status emit_transposed(oq_importer *q, oq_operand *in, int n, const oq_target *wanted)
 {
+    oq_target own = *wanted;
+    const oq_target *target = &own;
     fv_transposed t;
     int inputs[3], output, picture;
     qat_status st = check_layer(q, in);
@@ -416,6 +485,8 @@ static qat_status emit_transposed(oq_importer *q, oq_operand *in, int n, const o
         st = append_bias(q, &in[2], inputs[QAT_IN_X], inputs[QAT_IN_WEIGHTS], dims[0],
                          &in[1].v.constant, target->affine, &inputs[QAT_IN_BIAS]);
     if (!st)
+        st = widen(q, inputs, false, &own);
+    if (!st)
         st = oq_picture_output(q, &in[0], t.out, t.filters, target, &output, &picture);
     if (st)
         return st;
@@ -436,8 +507,10 @@ static qat_status emit_transposed(oq_importer *q, oq_operand *in, int n, const o
 
 /** x [.., I] times weights [I, O], or transposed [O, I]. */
 static qat_status emit_product(oq_importer *q, oq_operand *in, bool transposed,
-                               const oq_operand *bias, const oq_target *target)
+                               const oq_operand *bias, const oq_target *wanted)
 {
+    oq_target own = *wanted;
+    const oq_target *target = &own;
     const qat_foreign_tensor *w = in[1].v.constant.codes;
     const fv *x = &in[0].shape;
     int inputs[3], output;
@@ -458,6 +531,8 @@ static qat_status emit_product(oq_importer *q, oq_operand *in, bool transposed,
     if (!st)
         st = append_bias(q, bias, inputs[QAT_IN_X], inputs[QAT_IN_WEIGHTS], dims[0],
                          &in[1].v.constant, target->affine, &inputs[QAT_IN_BIAS]);
+    if (!st)
+        st = widen(q, inputs, false, &own);
     int64_t to[QAT_FOREIGN_RANK];
     memcpy(to, x->dims, sizeof to);
     to[x->rank - 1] = outputs;

@@ -7,7 +7,7 @@
 qat_status oq_moved_input(builder *b, bool monotone, oq_operand *x)
 {
     *x = oq_input(oq_of(b), 0);
-    qat_status const st = x->v.op ? oq_settle(oq_of(b), b->node->inputs[0], x) : QAT_OK;
+    qat_status const st = x->v.op ? oq_settle(oq_of(b), b->node->inputs[0], false, x) : QAT_OK;
     if (st)
         return st;
     if (x->v.tensor < 0)

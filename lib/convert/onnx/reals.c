@@ -72,6 +72,15 @@ static bool range_of(oq_importer *q, const oq_operand *x, range *r)
     return true;
 }
 
+bool oq_range(oq_importer *q, const oq_operand *x, float *lo, float *hi)
+{
+    range r;
+    bool const known = range_of(q, x, &r);
+    *lo = r.lo;
+    *hi = r.hi;
+    return known;
+}
+
 static range widest(range a, range b)
 {
     return (range){a.lo < b.lo ? a.lo : b.lo, a.hi > b.hi ? a.hi : b.hi};
@@ -149,17 +158,29 @@ static const char *name_of(const oq_importer *q, const qat_foreign_node *n)
     return *n->name ? n->name : has_output ? q->b.from->values[n->outputs[0]].name : n->op;
 }
 
-qat_status oq_settle(oq_importer *q, int value, oq_operand *x)
+bool oq_can_be_wide(const qat_foreign_node *op)
+{
+    static const char *const layers[] = {"Conv", "ConvTranspose", "Gemm", "MatMul"};
+    for (size_t i = 0; i < sizeof layers / sizeof *layers; i++)
+        if (!strcmp(op->op, layers[i]))
+            return true;
+    return false;
+}
+
+qat_status oq_settle(oq_importer *q, int value, bool is_output, oq_operand *x)
 {
     oq_target grid;
     range r;
     if (!grid_behind(q, value, &grid)) {
-        if (x->v.affine || !range_of_noted(q, x->v.op, &r))
+        bool const has_range = range_of_noted(q, x->v.op, &r);
+        if (!has_range && (!is_output || !oq_can_be_wide(x->v.op)))
             return fv_refuse(&q->b,
                              "'%.60s' is the result of '%.60s', which is computed in reals and not "
                              "quantized (no QuantizeLinear behind it)",
                              q->b.from->values[value].name, name_of(q, x->v.op));
-        grid = oq_grid_of(r.lo < x->v.lo ? x->v.lo : r.lo, r.hi > x->v.hi ? x->v.hi : r.hi);
+        grid = has_range
+                   ? oq_grid_of(r.lo < x->v.lo ? x->v.lo : r.lo, r.hi > x->v.hi ? x->v.hi : r.hi)
+                   : (oq_target){.type = QI_S16}; /* the layer finds its scale */
     }
     grid.value = q->b.from->n_values; /* a place for what is between */
     qat_status const st = oq_emit_noted(q, &x->v, &grid);

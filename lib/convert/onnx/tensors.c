@@ -184,6 +184,12 @@ qat_emit oq_emit(const oq_importer *q, int n, const int *inputs, int output,
                   .output = output,
                   .act_min = -INFINITY,
                   .act_max = INFINITY};
+    if (target && target->type == QI_S16) {
+        e.profile = QAT_PROFILE_PAPER; /* 16-bit codes are not ONNX's */
+        e.act_min = target->lo;
+        e.act_max = target->hi;
+        return e;
+    }
     if (target && target->lo > -INFINITY)
         e.act_min = target->scale * (float)(oq_code_of(target->lo, target) - target->zero_point);
     if (target && target->hi < INFINITY)
@@ -202,7 +208,7 @@ qat_status oq_append_output(oq_importer *q, const oq_target *target, int n_last,
 {
     bool const has_name = target->value >= 0 && target->value < q->b.from->n_values;
     qat_qtensor t = {.type = target->type,
-                     .bits = 8,
+                     .bits = target->type == QI_S16 ? 16 : 8,
                      .rank = rank < 1             ? 1
                              : rank > QI_MAX_RANK ? QI_MAX_RANK
                                                   : rank,
@@ -278,7 +284,7 @@ static qat_status append_table(oq_importer *q, oq_operand *x, const oq_target *t
     int const rows = oq_rows(&x->v);
     size_t const count = (size_t)rows * OQ_BYTES;
     uint8_t *codes = fv_take(&q->b, &q->b.arena, count, 1);
-    int output;
+    int output = -1;
     uint8_t const first = q->graph->tensors[x->v.tensor].type == QI_S8 ? 0x80 : 0;
     if (!codes || count > q->b.room)
         return fv_graph_error(&q->b);

@@ -118,8 +118,54 @@ static qat_status append_add(const qat_emit *e, qat_error *err)
     return qat_emit_add(e, "add", err);
 }
 
+/**
+ * The sum of codes and of a layer's result that the file does not quantize: in 16 bits. What the
+ * layer gives beyond the codes of the sum, whatever the other operand is, is limited.
+ */
+static qat_status add_to_layer(oq_importer *q, oq_operand *in, int layer, const oq_target *target)
+{
+    enum { FINER = 127 }; /* steps of the sum in one of the target: 255 of these fit 16 bits */
+    oq_operand *x = &in[!layer];
+    int32_t const lowest = target->type == QI_S8 ? INT8_MIN : 0;
+    float const least = target->scale * (float)(lowest - target->zero_point);
+    float const most = target->scale * (float)(lowest + UINT8_MAX - target->zero_point);
+    float lo, hi;
+    int output = -1;
+    qat_status st = oq_codes(q, x, "other input");
+    if (st)
+        return st;
+    if (!oq_range(q, x, &lo, &hi))
+        return fv_refuse(&q->b, "its other input is not finite");
+    float const reach = hi - least > most - lo ? hi - least : most - lo;
+    oq_target wide = {.type = QI_S16,
+                      .scale = reach / INT16_MAX,
+                      .lo = -INFINITY,
+                      .hi = INFINITY,
+                      .value = q->b.from->n_values};
+    st = oq_emit_noted(q, &in[layer].v, &wide);
+    if (st)
+        return st;
+    in[layer] = (oq_operand){q->values[wide.value], q->b.values[wide.value]};
+    wide.scale = target->scale / FINER;
+    st = oq_widen(q, &x->v.tensor);
+    if (!st)
+        st = emit_binary(q, in, &wide, append_add);
+    if (st)
+        return st;
+    oq_operand const sum = {q->values[wide.value], q->b.values[wide.value]};
+    st = oq_append_output(q, target, sum.v.n_last, sum.shape.rank, sum.shape.dims, &output);
+    if (st)
+        return st;
+    qat_emit e = oq_emit(q, 1, &sum.v.tensor, output, target);
+    e.profile = QAT_PROFILE_PAPER;
+    return qat_emit_requantize(&e, q->err);
+}
+
 static qat_status emit_add(oq_importer *q, oq_operand *in, int n, const oq_target *target)
 {
+    for (int i = 0; i < 2; i++)
+        if (in[i].v.op)
+            return add_to_layer(q, in, i, target);
     return emit_binary(q, in, target, append_add);
 }
 

@@ -20,6 +20,27 @@ def model(path, nodes, shape, constants, opset=17, quantized=True, scale=0.03, z
         helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1)]), path)
 
 
+def open_ends(rng):
+    """Networks whose output is not quantized: name: the largest difference, as a share of the largest value, and the
+    arguments of model."""
+    weights = {"w": rng.integers(-127, 128, (8, 16, 3, 3)).astype(np.int8), "sw": rng.uniform(1e-3, 3e-3, 8).astype(np.float32),
+               "zw": np.zeros(8, np.int8), "cb": rng.normal(size=8).astype(np.float32)}
+    weight = node("DequantizeLinear", ["w", "sw", "zw"], ["wr"], axis=0)
+    rows = weights | {"w": rng.integers(-127, 128, (8, 512)).astype(np.int8)}
+    up = {"w": rng.integers(0, 256, (16, 4, 3, 3)).astype(np.uint8), "sw": np.float32(2e-3), "zw": np.uint8(120)}
+    return {
+        "Conv": (1e-3, [weight, node("Conv", ["xr", "wr", "cb"], ["y"])], [1, 16, 5, 5], weights),
+        "Conv, ReLU": (1e-3, [weight, node("Conv", ["xr", "wr", "cb"], ["c"]), node("Relu", ["c"], ["y"])], [1, 16, 5, 5],
+                       weights),
+        "Gemm": (1e-3, [weight, node("Gemm", ["xr", "wr", "cb"], ["y"], transB=1)], [1, 512], rows),
+        "ConvTranspose": (1e-3, [node("DequantizeLinear", ["w", "sw", "zw"], ["wr"]),
+                                 node("ConvTranspose", ["xr", "wr"], ["y"], strides=[2, 2], group=2)], [1, 16, 5, 5], up),
+        "Softmax": (2e-2, [node("Softmax", ["xr"], ["y"], axis=1)], [1, 10], {}),
+        "Sigmoid": (1e-2, [node("Sigmoid", ["xr"], ["y"])], [1, 10], {}),
+        "GlobalAveragePool": (2e-2, [node("GlobalAveragePool", ["xr"], ["y"])], [1, 16, 5, 5], {}),
+    }
+
+
 def cases(rng):
     """name: (steps by which a code may differ, the arguments of model)."""
     c = 16
@@ -48,6 +69,7 @@ def cases(rng):
         return ([node("Reshape", ["xr", "s1"], ["t"]), node("Transpose", ["t"], ["u"], perm=perm),
                  node("Reshape", ["u", "s2"], ["r"])], shape, {"s1": np.array(first), "s2": np.array(then)})
 
+    square = {"w": codes(c, c, 3, 3), "sw": np.float32(2e-3), "zw": np.int8(0)}
     sizes = rng.integers(-7, 8, 8 * c * 9)
     return {
         "batch norm": (0, [node("BatchNormalization", ["xr", "g", "b", "m", "v"], ["r"])], picture, norm),
@@ -86,6 +108,9 @@ def cases(rng):
             1, [weight, node("Conv", ["xr", "wr"], ["r"])], picture,
             {"w": rng.integers(10, 240, (8, c, 3, 3)).astype(np.uint8), "sw": weights["sw"],
              "zw": rng.integers(120, 130, 8).astype(np.uint8)}),
+        "sum of x and a convolution that is not quantized": (
+            1, [one_scale, node("Conv", ["xr", "wr"], ["c"], pads=[1] * 4), node("Add", ["c", "xr"], ["t"]),
+                node("Relu", ["t"], ["r"])], picture, square),
         "channel shuffle": (0, *moved(picture, [1, 4, 4, 5, 5], [0, 2, 1, 3, 4], picture)),
         "pixel shuffle": (0, *moved([2, c, 5, 3], [2, 4, 2, 2, 5, 3], [0, 1, 4, 2, 5, 3], [2, 4, 10, 6])),
         "attention heads": (0, *moved([1, 10, 24], [1, 10, 3, 2, 4], [2, 0, 3, 1, 4], [3, 2, 10, 4])),

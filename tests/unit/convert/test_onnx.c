@@ -273,8 +273,8 @@ typedef struct refusal {
 
 static const refusal refusals[] = {
     {"(Cos): this operator is not supported", {QUANTIZED_INPUT, NODE("Cos", "xr", "y"), END}},
-    {"'y' is the result of 'the node', which is computed in reals",
-     {QUANTIZED_INPUT, PER_CHANNEL, NODE("Conv", "xr wr", "y"), END}},
+    {"'c' is the result of 'the node', which is computed in reals",
+     {QUANTIZED_INPUT, PER_CHANNEL, NODE("Conv", "xr wr", "c"), NODE("Flatten", "c", "y"), END}},
     {"has no finite value for some", {QUANTIZED_INPUT, NODE("Log", "xr", "y"), END}},
     {"its input 'x' is never quantized", {NODE("QuantizeLinear", "bf sx zx", "y"), END}},
     {"input is not quantized", {NODE("Relu", "x", "y"), END}},
