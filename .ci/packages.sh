@@ -63,6 +63,7 @@ ensure_packages() {
 BUILD_PACKAGES="program:cc:gcc header:stdio.h:libc6-dev program:pkg-config:pkg-config
  program:meson:meson program:ninja:ninja-build library:openblas:libopenblas-dev
  library:libpng:libpng-dev library:zlib:zlib1g-dev library:libzip:libzip-dev library:libjpeg:libjpeg-dev
+ library:sndfile:libsndfile1-dev
  library:inih:libinih-dev library:jansson:libjansson-dev library:cairo:libcairo2-dev
  library:libprotobuf-c:libprotobuf-c-dev program:protoc-c:protobuf-c-compiler
  file:/usr/include/onnx/onnx.proto:libonnx-dev"

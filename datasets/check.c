@@ -23,18 +23,29 @@ static bool ends_with(FILE *file, const uint8_t *end, size_t n)
            memcmp(found, end, n) == 0;
 }
 
-/** Does it begin and end as a PNG or JPEG? */
+/** Is it as long as the head of a WAV file says? */
+static bool holds_sound(FILE *file, const uint8_t head[12])
+{
+    int64_t const size =
+        (int64_t)head[4] | (int64_t)head[5] << 8 | (int64_t)head[6] << 16 | (int64_t)head[7] << 24;
+    return memcmp(head + 8, "WAVE", 4) == 0 && size && fseek(file, 0, SEEK_END) == 0 &&
+           ftell(file) >= size + 8;
+}
+
+/** Does it begin and end as a PNG, a JPEG or a WAV file? */
 static bool looks_whole(const char *path)
 {
     static const uint8_t png[] = {0x89, 'P', 'N', 'G', 13, 10, 26, 10}, jpeg[] = {0xff, 0xd8, 0xff};
     static const uint8_t png_end[] = {0, 0, 0, 0, 'I', 'E', 'N', 'D', 0xae, 0x42, 0x60, 0x82};
     static const uint8_t jpeg_end[] = {0xff, 0xd9};
-    uint8_t start[sizeof png] = {0};
+    uint8_t start[12] = {0};
     FILE *file = fopen(path, "rb");
     if (!file)
         return false;
     bool good = fread(start, 1, sizeof start, file) == sizeof start;
-    if (good && memcmp(start, png, sizeof png) == 0)
+    if (good && memcmp(start, "RIFF", 4) == 0)
+        good = holds_sound(file, start);
+    else if (good && memcmp(start, png, sizeof png) == 0)
         good = ends_with(file, png_end, sizeof png_end);
     else
         good = good && memcmp(start, jpeg, sizeof jpeg) == 0 &&
@@ -109,8 +120,8 @@ qat_status qat_dataset_check(const qat_dataset *dataset, bool decode,
         qat_parallel(n, look_at, c);
         st = add_faults(c, n, faults, err);
         if (!st && tick && !tick(context, first + n, count))
-            st = qat_fail(err, QAT_ERR_STATE, "%s: stopped while its pictures were checked",
-                          dataset->info.name);
+            st = qat_fail(err, QAT_ERR_STATE, "%s: stopped while its %ss were checked",
+                          dataset->info.name, qat_dataset_unit(&dataset->info));
     }
     free(c);
     if (st)
@@ -132,8 +143,9 @@ qat_status qat_dataset_skip(qat_dataset *dataset, const qat_faults *faults, qat_
     if (!faults->count)
         return QAT_OK;
     if (faults->count >= count)
-        return qat_fail(err, QAT_ERR_FORMAT, "%s: none of its %d pictures can be read; %.300s",
-                        dataset->info.name, count, faults->told[0]);
+        return qat_fail(err, QAT_ERR_FORMAT, "%s: none of its %d %ss can be read; %.300s",
+                        dataset->info.name, count, qat_dataset_unit(&dataset->info),
+                        faults->told[0]);
     int *kept = malloc((size_t)count * sizeof *kept);
     if (!kept)
         return qat_out_of_memory(err, dataset->info.name);

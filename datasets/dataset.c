@@ -296,6 +296,21 @@ qat_status qat_dataset_get_resized(const qat_dataset *dataset, int index, void *
     return st;
 }
 
+qat_status qat_dataset_get_sound(const qat_dataset *dataset, int index, void *values, int *label,
+                                 qat_error *err)
+{
+    int const frames = dataset->info.height;
+    int16_t *samples = malloc(qat_wave_samples(frames) * sizeof *samples);
+    if (!samples)
+        return qat_out_of_memory(err, dataset->info.name);
+    qat_status const st = dataset->kind->sound(dataset, index, samples, err);
+    *label = qat_dataset_label(dataset, index);
+    if (!st)
+        qat_wave_codes(samples, frames, values);
+    free(samples);
+    return st;
+}
+
 qat_status qat_dataset_check_label(const char *file, int64_t index, int64_t label, int classes,
                                    qat_error *err)
 {
@@ -391,9 +406,12 @@ static qat_status open_split(qat_dataset *d, const qat_dataset_options *options,
     qat_dataset_options part = {.split = 1 - options->validation,
                                 .seed = qat_hash(options->seed, qat_hash_name("validation"))};
     bool const is_test = split == QAT_SPLIT_TEST;
-    qat_status const st = open_whole(d, options, is_test ? QAT_SPLIT_TEST : QAT_SPLIT_TRAIN, err);
+    bool const validates =
+        options->validation > 0 && d->kind->validates && d->kind->validates(options);
+    qat_status const st =
+        open_whole(d, options, validates || is_test ? split : QAT_SPLIT_TRAIN, err);
     d->split = split;
-    if (st || is_test || (split == QAT_SPLIT_TRAIN && !(options->validation > 0)))
+    if (st || is_test || validates || (split == QAT_SPLIT_TRAIN && !(options->validation > 0)))
         return st;
     return qat_dataset_take_part(d, &part, split, err);
 }

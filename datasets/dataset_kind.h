@@ -6,6 +6,7 @@
 #define QAT_DATASETS_DATASET_KIND_H
 
 #include "base/arena.h"
+#include "base/rng.h"
 #include "qat/dataset.h"
 
 /** The file that a sample is in: its name as seen from a folder ("" where the name says all). */
@@ -40,6 +41,15 @@ typedef struct qat_dataset_kind {
                           qat_error *err);
     /** Kinds whose samples are picture files that `picture` decodes: the file of sample `index`. */
     qat_file_name (*file)(const qat_dataset *dataset, int index);
+    /** Have the data a validation split of their own? Then `open` is called for it, too, instead of
+     *  drawing one from the training split. NULL: no. */
+    bool (*validates)(const qat_dataset_options *options);
+    /** QAT_SAMPLE_SOUND: the samples of a sound, [qat_wave_samples(info.height)], of which `get`
+     *  gives the codes. */
+    qat_status (*sound)(const qat_dataset *dataset, int index, int16_t *samples, qat_error *err);
+    /** A piece of background noise as long as that, chosen by rng; false: the data have none. rng
+     *  NULL: is there any? */
+    bool (*background)(const qat_dataset *dataset, qat_rng *rng, int16_t *samples);
     /** Move what `own` holds of the samples kept[0..n), which rise, to the front; NULL: it holds
      *  nothing by sample. */
     void (*keep)(qat_dataset *dataset, const int *kept, int n);
@@ -55,6 +65,7 @@ typedef struct qat_ignored {
     int n_endings, files; /* all files, also of endings beyond those */
     int folders;          /* subfolders of class folders */
     int rows, boxes;      /* of a table without a split; without area */
+    int listed;           /* in validation_list.txt, where no validation split is wanted */
 } qat_ignored;
 
 /** Count a file that is no picture. */
@@ -156,6 +167,10 @@ qat_status qat_dataset_get_kept(const qat_dataset *dataset, int index, void *val
 /** `get` for a kind with objects: the picture, resized to info's size; label 0. */
 qat_status qat_dataset_get_resized(const qat_dataset *dataset, int index, void *values, int *label,
                                    qat_error *err);
+
+/** `get` for a kind with `sound`: the codes of its samples. */
+qat_status qat_dataset_get_sound(const qat_dataset *dataset, int index, void *values, int *label,
+                                 qat_error *err);
 
 /** The class of a sample; 0 for a kind with objects. */
 int qat_dataset_label(const qat_dataset *dataset, int index);

@@ -3,6 +3,7 @@
 
 #include "base/bytes.h"
 #include "base/words.h"
+#include "qat/sound.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -10,9 +11,10 @@
 
 enum { CLASSES_SHOWN = 10 };
 
-/** "picture", "signal", "sample". */
-static const char *unit_of(const qat_dataset_info *info)
+const char *qat_dataset_unit(const qat_dataset_info *info)
 {
+    if (info->type == QAT_SAMPLE_SOUND)
+        return "sound";
     if (info->type == QAT_SAMPLE_F32)
         return info->height == 1 ? "signal" : "sample";
     return info->height == 1 ? "sample" : "picture";
@@ -29,7 +31,7 @@ static void write_count(qat_writer *w, const qat_dataset *d)
 {
     bool const train = d->split == QAT_SPLIT_TRAIN;
     qat_write_text(w, "%s%d %s %s%s", train ? ": " : ", ", d->info.count,
-                   train ? "training" : qat_split_name(d->split), unit_of(&d->info),
+                   train ? "training" : qat_split_name(d->split), qat_dataset_unit(&d->info),
                    qat_plural(d->info.count));
 }
 
@@ -137,6 +139,17 @@ static void write_contents(qat_writer *w, const qat_dataset_info *info, const co
         qat_write_text(w, ", a value of %lld", (long long)c->values);
 }
 
+/** What is made of sounds of another length. */
+static void write_length(qat_writer *w, const qat_dataset *d)
+{
+    if (d->info.type != QAT_SAMPLE_SOUND)
+        return;
+    qat_write_text(w, ", of %d frames (%g s)", d->info.height,
+                   (double)qat_wave_samples(d->info.height) / QI_SOUND_RATE);
+    if (d->kind->file)
+        qat_write_text(w, ": shorter ones end with silence, longer ones are cut off");
+}
+
 /* ------------------------------------------------------------------ what is left out */
 
 /** Of both splits; parts of one set passed over the same files. */
@@ -160,8 +173,8 @@ static void write_left_out(qat_writer *w, const qat_dataset *train, const qat_da
     if (*text)
         qat_write_text(w, "; ignored: %s", text);
     if (skipped)
-        qat_write_text(w, "; skipped: %d picture%s that cannot be read", skipped,
-                       qat_plural(skipped));
+        qat_write_text(w, "; skipped: %d %s%s that cannot be read", skipped,
+                       qat_dataset_unit(&train->info), qat_plural(skipped));
 }
 
 qat_status qat_dataset_describe(const qat_dataset *train, const qat_dataset *test, char **text,
@@ -183,6 +196,7 @@ qat_status qat_dataset_describe(const qat_dataset *train, const qat_dataset *tes
     if (test)
         write_count(&w, test);
     write_contents(&w, &train->info, &c);
+    write_length(&w, train);
     write_left_out(&w, train, test);
     qat_write_u8(&w, 0);
     free(c.of);

@@ -48,6 +48,7 @@ void qat_ignored_join(qat_ignored *ignored, const qat_ignored *more)
     ignored->folders += more->folders;
     ignored->rows += more->rows;
     ignored->boxes += more->boxes;
+    ignored->listed += more->listed;
 }
 
 /** Text that is added at an end, and cut where there is no room. */
@@ -107,7 +108,8 @@ void qat_ignored_text(const qat_ignored *ignored, char *text, size_t max)
     } const rest[] = {
         {ignored->folders, "subfolder of a class folder", "subfolders of class folders"},
         {ignored->rows, "row without a split", "rows without a split"},
-        {ignored->boxes, "box without area", "boxes without area"}};
+        {ignored->boxes, "box without area", "boxes without area"},
+        {ignored->listed, "sound of validation_list.txt", "sounds of validation_list.txt"}};
     line l = {text, max, 0};
     *text = 0;
     if (ignored->files)

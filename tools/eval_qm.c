@@ -48,8 +48,9 @@ static qat_status dump_inputs(const eval_request *q, const qat_dataset *d, qat_e
     char path[1024];
     const qat_dataset_info *info = qat_dataset_info_of(d);
     int const n = q->samples > 0 && q->samples < info->count ? (int)q->samples : info->count;
-    if (info->type != QAT_SAMPLE_U8)
-        return qat_fail(err, QAT_ERR_UNSUPPORTED, "--dump-inputs works with pictures only");
+    if (info->type == QAT_SAMPLE_F32)
+        return qat_fail(err, QAT_ERR_UNSUPPORTED,
+                        "--dump-inputs works with pictures and sounds only");
     qat_status st = qat_make_dirs(q->dump_dir, err);
     snprintf(path, sizeof path, "%.900s/labels.txt", q->dump_dir);
     qat_writer labels = {0};

@@ -3,12 +3,14 @@
 #include "tools/common/model.h"
 #include "tools/draw_boxes.h"
 #include "tools/run_detector.h"
+#include "tools/run_sound.h"
 
 #include "base/bytes.h"
 #include "base/files/file.h"
 #include "base/files/npy.h"
 #include "base/number.h"
 #include "base/words.h"
+#include "qat/sound.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -35,7 +37,8 @@ static const tool_option options[] = {
      0},
     {"--steps", TOOL_FLAG, &steps, NULL,
      "the arrays of --input and --output have one more dimension in front: the\n"
-     "steps of a sequence, between which the model keeps its states",
+     "steps of a sequence, between which the model keeps its states; of a sound:\n"
+     "an answer after each of its frames",
      0, 0},
     {"--dump-tensors", TOOL_TEXT, &dump_dir, "DIR",
      "write every tensor as t<number>.npy; the numbers are those that\n"
@@ -60,17 +63,19 @@ static const tool_option options[] = {
     {"--json", TOOL_FLAG, &json, NULL, "print one JSON object per picture", 0, 0},
     {0}};
 
-static const tool me = {
-    "qat-run",
-    "MODEL.qm (IMAGE|FOLDER... | --input X.npy...) [--output Y.npy]... [--real] [--steps]\n"
-    "               [--dump-tensors DIR] [--draw DIR] [--threshold S] [--top "
-    "K] [--isa NAME] [--threads N]\n"
-    "               [--max-pixels N] [--plugin FILE.so]... [--max-memory MIB]\n"
-    "               [--max-macs N] [--json]",
-    "Runs a model with integers only, on pictures (" QAT_PICTURE_FORMATS_TEXT ") or on arrays.",
-    options,
-    1,
-    TOOL_LIST_MAX};
+static const tool me = {"qat-run",
+                        "MODEL.qm (IMAGE|SOUND.wav|FOLDER... | --input X.npy...) [--output "
+                        "Y.npy]... [--real] [--steps]\n"
+                        "               [--dump-tensors DIR] [--draw DIR] [--threshold S] [--top "
+                        "K] [--isa NAME] [--threads N]\n"
+                        "               [--max-pixels N] [--plugin FILE.so]... [--max-memory MIB]\n"
+                        "               [--max-macs N] [--json]",
+                        "Runs a model with integers only, on pictures (" QAT_PICTURE_FORMATS_TEXT
+                        "), sounds (WAV)\n"
+                        "or arrays.",
+                        options,
+                        1,
+                        TOOL_LIST_MAX};
 
 /** A model with buffers for its inputs and outputs. */
 typedef struct runner {
@@ -78,6 +83,7 @@ typedef struct runner {
     tool_buffers buffers;
     qat_detections found; /* boxes of a detector that are drawn or written as arrays */
     double least;         /* --threshold; -1: not given */
+    bool goes_on;         /* the runs of a sound: a run does not begin a sequence */
     qat_status dump_status;
     qat_error *err;
 } runner;
@@ -384,7 +390,7 @@ static qat_status run(runner *r, qat_error *err)
         return st;
     r->err = err;
     r->dump_status = QAT_OK;
-    if (!steps)
+    if (!steps && !r->goes_on)
         qi_host_reset(r->m.host, NULL);
     if (dump_dir)
         qi_host_run_visit(r->m.host, NULL, in, r->buffers.out, dump_tensor, r);
@@ -473,6 +479,41 @@ static qat_status run_picture(runner *r, const char *path, qat_error *err)
     return st;
 }
 
+static bool takes_sounds(const runner *r)
+{
+    return qi_model_preprocessing(r->m.model)->kind == 3;
+}
+
+/** Run a sound, as many times as a model with states takes for it; with --steps each run answers,
+ *  else the last one. `k` is the number of the next answer. */
+static qat_status run_wave(runner *r, const runs *s, const char *path, int64_t k, qat_error *err)
+{
+    run_sound sound;
+    char name[1100];
+    size_t const bytes = input_at(r, 0)->bytes;
+    qat_status st = run_sound_read(&sound, r->m.model, path, err);
+    if (!st)
+        st = check_answer(r, err);
+    qi_host_reset(r->m.host, NULL);
+    r->goes_on = true;
+    for (int64_t i = 0; !st && i < sound.runs; i++) {
+        bool const answers = steps || i == sound.runs - 1;
+        int64_t const end =
+            i * sound.run_samples + (int64_t)qat_wave_samples(sound.run_samples / QI_SOUND_HOP);
+        memcpy(r->buffers.in[0], sound.codes + (size_t)i * bytes, bytes);
+        st = run(r, err);
+        qat_format(name, sizeof name, steps ? "%.1000s at %.3f s" : "%.1000s", path,
+                   (double)end / QI_SOUND_RATE);
+        if (!st && answers && !outputs.count)
+            st = print_answer(r, name, err);
+        if (!st && answers && k < s->count)
+            keep_run(s, r, k++);
+    }
+    r->goes_on = false;
+    free(sound.codes);
+    return st;
+}
+
 /** Refuse --top, which would be ignored, if the answer is not a list of classes. */
 static void check_top(const runner *r)
 {
@@ -516,10 +557,12 @@ static void check_threshold(runner *r)
 /* ------------------------------------------------------------------ all of them */
 
 /** Refuse --steps where it means nothing. */
-static void check_steps(const runner *r)
+static void check_steps(const runner *r, const tool_list *args)
 {
-    if (steps && !inputs.count)
-        tool_usage(&me, "--steps works with --input, not with pictures");
+    if (steps && !inputs.count && (!takes_sounds(r) || !qi_state_count(r->m.model)))
+        tool_usage(&me, "--steps works with --input, or with a sound and a model with states");
+    if (steps && !inputs.count && (args->count > 2 || !qat_wave_has_ending(args->items[1])))
+        tool_usage(&me, "--steps takes one sound, a file that ends in .wav");
     if (steps && dump_dir)
         tool_usage(&me, "--dump-tensors writes the tensors of one run: give it without --steps");
     if (steps && qat_is_detector(r->m.model))
@@ -554,45 +597,76 @@ static int is_picture(const struct dirent *entry)
     return entry->d_name[0] != '.' && qat_picture_has_ending(entry->d_name);
 }
 
+static int is_sound(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.' && qat_wave_has_ending(entry->d_name);
+}
+
 static int by_bytes(const struct dirent **a, const struct dirent **b)
 {
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-/** The pictures of a folder, or the file itself. They are as many as *n; free both kinds. */
-static qat_status list_pictures(const char *path, struct dirent ***found, int *n, qat_error *err)
+/** The pictures, or sounds, of a folder, or the file itself. They are as many as *n; free both
+ *  kinds. */
+static qat_status list_files(const char *path, bool sounds, struct dirent ***found, int *n,
+                             qat_error *err)
 {
     struct stat about;
     *found = NULL;
     *n = 1;
     if (stat(path, &about) || !S_ISDIR(about.st_mode))
         return QAT_OK;
-    *n = scandir(path, found, is_picture, by_bytes);
+    *n = scandir(path, found, sounds ? is_sound : is_picture, by_bytes);
     if (*n < 0)
         return qat_fail(err, QAT_ERR_IO, "%s: %s", path, strerror(errno));
-    return *n ? QAT_OK : qat_fail(err, QAT_ERR_FORMAT, "%s: no pictures in this folder", path);
+    return *n ? QAT_OK
+              : qat_fail(err, QAT_ERR_FORMAT, "%s: no %s in this folder", path,
+                         sounds ? "sounds" : "pictures");
 }
 
-/** Run, or only count, the pictures of an argument. */
+/** The answers that a file gives: one, or with --steps one for each of a sound's frames. */
+static qat_status count_answers(const runner *r, const char *path, int64_t *k, qat_error *err)
+{
+    run_sound sound = {.runs = 1};
+    qat_status const st = steps ? run_sound_read(&sound, r->m.model, path, err) : QAT_OK;
+    free(sound.codes);
+    *k += sound.runs;
+    return st;
+}
+
+static qat_status run_file(runner *r, const runs *s, const char *path, int64_t *k, qat_error *err)
+{
+    int64_t const first = *k;
+    qat_status st = count_answers(r, path, k, err);
+    if (!st && *k > s->count)
+        return qat_fail(err, QAT_ERR_STATE, "%s: another file came", path);
+    if (!st && takes_sounds(r))
+        return run_wave(r, s, path, first, err);
+    if (!st)
+        st = run_picture(r, path, err);
+    if (!st)
+        keep_run(s, r, first);
+    return st;
+}
+
+/** Run, or only count, the pictures or sounds of an argument. */
 static qat_status run_argument(runner *r, runs *s, const char *path, int64_t *k, bool count_only,
                                qat_error *err)
 {
     struct dirent **found;
     int n;
     char file[1300];
-    qat_status st = list_pictures(path, &found, &n, err);
+    qat_status st = list_files(path, takes_sounds(r), &found, &n, err);
     for (int i = 0; i < n; i++) {
-        if (!st && !count_only) {
-            if (found)
-                qat_format(file, sizeof file, "%.1000s/%s", path, found[i]->d_name);
-            st = *k < s->count ? run_picture(r, found ? file : path, err)
-                               : qat_fail(err, QAT_ERR_STATE, "%s: another picture came", path);
-            if (!st)
-                keep_run(s, r, *k);
-        }
+        if (found)
+            qat_format(file, sizeof file, "%.1000s/%s", path, found[i]->d_name);
+        if (!st && count_only)
+            st = count_answers(r, found ? file : path, k, err);
+        else if (!st)
+            st = run_file(r, s, found ? file : path, k, err);
         if (found)
             free(found[i]);
-        *k += 1;
     }
     free(found);
     return st;
@@ -603,7 +677,7 @@ static qat_status run_pictures(runner *r, runs *s, const tool_list *args, qat_er
     qat_status st = draw_dir ? qat_make_dirs(draw_dir, err) : QAT_OK;
     for (int i = 1; i < args->count && !st; i++)
         st = run_argument(r, s, args->items[i], &s->count, true, err);
-    s->several = s->count > 1;
+    s->several = steps || s->count > 1;
     if (!st)
         st = make_outputs(s, r, err);
     int64_t k = 0;
@@ -630,7 +704,7 @@ int main(int argc, char **argv)
     tool_set_blas(argv);
     tool_parse(&me, argc, argv, &args);
     if ((args.count > 1) == (inputs.count > 0))
-        tool_usage(&me, "give either pictures or --input, not both");
+        tool_usage(&me, "give either pictures, sounds or --input");
     tool_check_isa(&me, isa);
     tool_run const how = {.plugins = &plugins, .isa = isa, .threads = threads};
     qat_status st = tool_model_open(&r.m, args.items[0], &how, &err);
@@ -641,7 +715,7 @@ int main(int argc, char **argv)
     if (!st)
         check_threshold(&r);
     if (!st)
-        check_steps(&r);
+        check_steps(&r, &args);
     if (!st)
         st = tool_buffers_create(&r.buffers, r.m.model, &err);
     if (!st)

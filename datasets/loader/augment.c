@@ -336,6 +336,10 @@ qat_status qat_augment_check(const qat_augment *a, const qat_dataset_info *info,
         return qat_fail(err, QAT_ERR_ARGUMENT, "augment: cutout %d, not in 0..%d (the width)",
                         a->cutout, info->width);
     bool const pictures = info->type == QAT_SAMPLE_U8, colours = a->saturation > 0 || a->hue > 0;
+    if (info->type == QAT_SAMPLE_SOUND && qat_augment_any(a))
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "augment: %s has sounds; only time_shift, gain and background change them",
+                        info->name);
     if (pictures && a->noise > 0)
         return qat_fail(err, QAT_ERR_ARGUMENT,
                         "augment: noise is for real values, but %s has pixels", info->name);

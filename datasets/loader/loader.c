@@ -15,7 +15,9 @@
 #include "base/files/file.h"
 
 #include "base/rng.h"
+#include "datasets/dataset_kind.h"
 #include "datasets/loader/augment.h"
+#include "datasets/loader/sound_augment.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -89,9 +91,10 @@ static void *work(void *context)
 
 /* Functions of the caller's side. */
 
-static qat_status check_options(const qat_loader_options *o, const qat_dataset_info *info,
+static qat_status check_options(const qat_loader_options *o, const qat_dataset *dataset,
                                 qat_error *err)
 {
+    const qat_dataset_info *info = &dataset->info;
     if (o->batch < 1 || o->threads < 1 || o->threads > MAX_THREADS || o->prefetch < 1 ||
         o->prefetch > MAX_PREFETCH)
         return qat_fail(err, QAT_ERR_ARGUMENT,
@@ -109,7 +112,8 @@ static qat_status check_options(const qat_loader_options *o, const qat_dataset_i
                             "loader: channel %d has mean %g and std %g, must be finite and std > 0",
                             c, (double)mean, (double)std);
     }
-    return qat_augment_check(&o->augment, info, err);
+    qat_status const st = qat_sound_augment_check(&o->augment, dataset, err);
+    return st ? st : qat_augment_check(&o->augment, info, err);
 }
 
 static bool allocate_slots(qat_loader *l)
@@ -123,7 +127,7 @@ static bool allocate_slots(qat_loader *l)
         s->order = qat_arena_array(&l->arena, batch, sizeof *s->order);
         s->labels = qat_arena_array(&l->arena, batch, sizeof *s->labels);
         s->real = qat_arena_array(&l->arena, batch, l->sample_values * sizeof *s->real);
-        if (l->info->type == QAT_SAMPLE_U8)
+        if (l->info->type != QAT_SAMPLE_F32)
             s->bytes = qat_arena_array(&l->arena, batch, l->sample_values);
         if (l->info->has_objects) {
             size_t const most = (size_t)l->info->most_objects + 1;
@@ -139,7 +143,7 @@ static bool allocate_slots(qat_loader *l)
                 return false;
             s->batch.n_targets = (int)values;
         }
-        if (!s->order || !s->labels || !s->real || (l->info->type == QAT_SAMPLE_U8 && !s->bytes))
+        if (!s->order || !s->labels || !s->real || (l->info->type != QAT_SAMPLE_F32 && !s->bytes))
             return false;
         s->batch.bytes = s->bytes;
         s->batch.real = s->real;
@@ -173,7 +177,7 @@ static qat_status check_memory(const qat_loader *l, const qat_loader_options *o,
 {
     uint64_t const limit = o->memory ? o->memory : QAT_DEFAULT_DATA_MEMORY;
     uint64_t const samples = (uint64_t)(o->batch < l->info->count ? o->batch : l->info->count);
-    uint64_t const each = l->sample_values * (sizeof(float) + (l->info->type == QAT_SAMPLE_U8));
+    uint64_t const each = l->sample_values * (sizeof(float) + (l->info->type != QAT_SAMPLE_F32));
     uint64_t const bytes = ((uint64_t)o->prefetch + 1) * samples * each; /* < 2^10 2^31 2^31 */
     if (bytes / each / samples > (uint64_t)o->prefetch && bytes <= limit)
         return QAT_OK;
@@ -243,7 +247,7 @@ qat_status qat_loader_create(qat_loader **loader, const qat_dataset *dataset,
                              const qat_loader_options *options, qat_error *err)
 {
     *loader = NULL;
-    qat_status st = check_options(options, qat_dataset_info_of(dataset), err);
+    qat_status st = check_options(options, dataset, err);
     if (st)
         return st;
     qat_loader *l = calloc(1, sizeof *l);

@@ -9,6 +9,7 @@
 #include "datasets/loader/augment.h"
 #include "datasets/loader/box_augment.h"
 #include "datasets/loader/loader.h"
+#include "datasets/loader/sound_augment.h"
 #include "datasets/loader/window.h"
 
 #include <stdlib.h>
@@ -55,7 +56,8 @@ static qat_status fill_boxes(const qat_loader *l, qat_slot *s, int i, uint8_t *b
     return st;
 }
 
-/** Read bytes and label of a sample without boxes: a random part of the picture, or all of it. */
+/** Read bytes and label of a sample without boxes: a random part of the picture, or all of it; the
+ *  codes of a sound, which may be changed first. */
 static qat_status read_bytes(const qat_loader *l, qat_slot *s, int i, uint8_t *bytes)
 {
     const qat_dataset_info *info = l->info;
@@ -63,6 +65,11 @@ static qat_status read_bytes(const qat_loader *l, qat_slot *s, int i, uint8_t *b
     int const index = (int)s->order[i];
     qat_picture picture = {0};
     int label = 0;
+    if (qat_sound_augmented(a)) {
+        s->labels[i] = qat_dataset_label(l->dataset, index);
+        return qat_augment_sound(a, l->dataset, index, l->options.seed, s->batch.epoch, bytes,
+                                 &s->err);
+    }
     if (!qat_window_crops(a)) {
         qat_status const st = qat_dataset_get(l->dataset, index, bytes, &label, &s->err);
         s->labels[i] = label;

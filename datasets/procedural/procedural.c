@@ -58,6 +58,11 @@ qat_status qat_procedural_square(qat_dataset *dataset, const qat_dataset_options
                                  QAT_SAMPLE_U8, err);
 }
 
+uint64_t qat_procedural_stream(const qat_dataset *dataset, qat_split split)
+{
+    return qat_hash(qat_hash_name(dataset->kind->name), qat_hash_name(qat_split_name(split)));
+}
+
 qat_status qat_procedural_open(qat_dataset *dataset, const qat_dataset_options *options,
                                qat_split split, const qat_drawn *drawn, qat_error *err)
 {
@@ -73,7 +78,7 @@ qat_status qat_procedural_open(qat_dataset *dataset, const qat_dataset_options *
     job j = {.dataset = dataset,
              .paint = drawn->paint,
              .seed = options->seed,
-             .stream = qat_hash(qat_hash_name(name), qat_hash_name(qat_split_name(split)))};
+             .stream = qat_procedural_stream(dataset, split)};
     qat_parallel((count - 1) / TILE + 1, paint_tile, &j);
     return QAT_OK;
 }

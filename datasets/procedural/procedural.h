@@ -43,4 +43,7 @@ typedef struct qat_drawn {
 qat_status qat_procedural_open(qat_dataset *dataset, const qat_dataset_options *options,
                                qat_split split, const qat_drawn *drawn, qat_error *err);
 
+/** The stream of random numbers of a split: sample i has qat_rng_at(seed, stream, i). */
+uint64_t qat_procedural_stream(const qat_dataset *dataset, qat_split split);
+
 #endif

@@ -5,103 +5,26 @@
  * Pictures are decoded when they are requested.
  */
 #include "datasets/pictures/picture.h"
-#include "datasets/readers/files.h"
-#include "datasets/readers/listing.h"
+#include "datasets/readers/classes.h"
 
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-enum { MAX_CLASSES = 65536 };
-
-static qat_status list_classes(qat_dataset *dataset, const char *path, qat_names *classes,
-                               qat_ignored *ignored, qat_error *err)
-{
-    qat_status st = qat_folder_list(&dataset->arena, path, NULL, classes, ignored, err);
-    if (!st && classes->count == 0)
-        st = qat_fail(err, QAT_ERR_FORMAT, "%s: empty; expected one folder per class", path);
-    if (!st && classes->count > MAX_CLASSES)
-        st = qat_fail(err, QAT_ERR_FORMAT, "%s: %d folders, but at most %d classes are possible",
-                      path, classes->count, MAX_CLASSES);
-    return st;
-}
-
-/** Make room for `more` samples. */
-static bool reserve(qat_dataset *dataset, int *capacity, int more)
-{
-    qat_files *files = dataset->own;
-    int const used = dataset->info.count;
-    if (more > INT32_MAX / 2 - used)
-        return false;
-    if (used + more <= *capacity)
-        return true;
-    size_t const wanted = 2 * ((size_t)used + (size_t)more);
-    const char **paths = qat_arena_array(&dataset->arena, wanted, sizeof *paths);
-    int32_t *labels = qat_arena_array(&dataset->arena, wanted, sizeof *labels);
-    if (!paths || !labels)
-        return false;
-    if (used) {
-        memcpy(paths, files->paths, (size_t)used * sizeof *paths);
-        memcpy(labels, dataset->labels, (size_t)used * sizeof *labels);
-    }
-    files->paths = paths;
-    dataset->labels = labels;
-    *capacity = (int)wanted;
-    return true;
-}
-
-static qat_status no_pictures(const char *path, const qat_ignored *ignored, qat_error *err)
-{
-    char others[256];
-    qat_ignored_text(ignored, others, sizeof others);
-    return qat_fail(err, QAT_ERR_FORMAT, "%.200s: no pictures (%s)%s%s", path, qat_picture_endings,
-                    *others ? ", but " : "", others);
-}
-
-/** Add the pictures of one class's folder. */
-static qat_status add_class(qat_dataset *dataset, int *capacity, const char *folder,
-                            const char *class_name, int label, qat_error *err)
-{
-    qat_files *files = dataset->own;
-    qat_names pictures;
-    const char *path = qat_dataset_join(&dataset->arena, folder, class_name);
-    if (!path)
-        return qat_out_of_memory(err, folder);
-    qat_ignored ignored = {0};
-    qat_status st =
-        qat_folder_list(&dataset->arena, path, qat_picture_has_ending, &pictures, &ignored, err);
-    if (st)
-        return st;
-    qat_ignored_join(&dataset->ignored, &ignored);
-    if (pictures.count == 0)
-        return no_pictures(path, &ignored, err);
-    if (!reserve(dataset, capacity, pictures.count))
-        return qat_out_of_memory(err, path);
-    for (int i = 0; i < pictures.count; i++) {
-        const char *full = qat_dataset_join(&dataset->arena, path, pictures.at[i]);
-        if (!full)
-            return qat_out_of_memory(err, path);
-        files->paths[dataset->info.count] = full;
-        dataset->labels[dataset->info.count++] = label;
-    }
-    return QAT_OK;
-}
 
 /** Add every class in the folder of the split, numbered as in `classes`. */
 static qat_status add_classes(qat_dataset *dataset, const char *folder, const qat_names *classes,
                               qat_error *err)
 {
     qat_names here;
-    int capacity = 0;
-    qat_status st = list_classes(dataset, folder, &here, &dataset->ignored, err);
-    for (int i = 0; i < here.count && !st; i++) {
-        const char **found = bsearch(&here.at[i], classes->at, (size_t)classes->count,
-                                     sizeof *classes->at, qat_names_order);
-        if (!found)
+    qat_class_files of = {.wanted = qat_picture_has_ending,
+                          .what = "pictures",
+                          .endings = qat_picture_endings,
+                          .files = dataset->own};
+    qat_status st = qat_classes_list(dataset, folder, false, &here, &dataset->ignored, err);
+    for (int i = 0; !st && i < here.count; i++) {
+        int const label = qat_classes_find(classes, here.at[i]);
+        if (label < 0)
             return qat_fail(err, QAT_ERR_FORMAT, "%s: the class folder %s does not exist in train",
                             folder, here.at[i]);
-        st = add_class(dataset, &capacity, folder, here.at[i], (int)(found - classes->at), err);
+        st = qat_classes_add(dataset, &of, folder, here.at[i], label, NULL, NULL, err);
     }
     return st;
 }
@@ -134,8 +57,8 @@ static qat_status folder_open(qat_dataset *dataset, const qat_dataset_options *o
     qat_status st = qat_folder_of_split(dataset, options->path, "the folders of the classes are in",
                                         options->split > 0, split, &folder, err);
     if (!st)
-        st =
-            list_classes(dataset, qat_files_is_folder(train) ? train : folder, &classes, NULL, err);
+        st = qat_classes_list(dataset, qat_files_is_folder(train) ? train : folder, false, &classes,
+                              NULL, err);
     if (!st)
         st = add_classes(dataset, folder, &classes, err);
     if (st)

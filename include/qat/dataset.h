@@ -21,8 +21,10 @@ extern "C" {
 typedef enum qat_split { QAT_SPLIT_TRAIN, QAT_SPLIT_TEST, QAT_SPLIT_VALIDATION } qat_split;
 
 typedef enum qat_sample_type {
-    QAT_SAMPLE_U8, /* pixels */
-    QAT_SAMPLE_F32 /* real values (.npy) */
+    QAT_SAMPLE_U8,   /* pixels */
+    QAT_SAMPLE_F32,  /* real values (.npy) */
+    QAT_SAMPLE_SOUND /* codes of a sound's log-mel spectrogram (qat/sound.h), a byte each:
+                        [frames, bands, 1] */
 } qat_sample_type;
 
 /**
@@ -36,7 +38,9 @@ typedef enum qat_sample_type {
     X(cifar10)                                                                                     \
     X(cifar100)                                                                                    \
     X(folder)                                                                                      \
-    X(list) X(npy) X(coco) X(scenes) X(faces) X(table) X(words) X(numbers) X(tones) X(masks)
+    X(list)                                                                                        \
+    X(npy)                                                                                         \
+    X(coco) X(scenes) X(faces) X(table) X(words) X(numbers) X(tones) X(masks) X(keywords) X(wav)
 /** The kinds as text, "digits|shapes|...", a constant expression. */
 #define QAT_DATASET_OR_(name)  "|" #name
 #define QAT_DATASET_KINDS_TEXT (&("" QAT_DATASET_KINDS(QAT_DATASET_OR_))[1])
@@ -70,7 +74,8 @@ typedef struct qat_dataset_options {
                          and classes, or a folder with train.txt and test.txt; npy: the folder with
                          {train,test}_x.npy and {train,test}_y.npy; coco: the folder that contains
                          the next four; table: the CSV file; masks: the folder with train/ and val/
-                         (or test/), each with images/ and masks/ */
+                         (or test/), each with images/ and masks/; wav: as folder, or the layout of
+                         Speech Commands */
     /*
      * coco: for each split, the file of annotations (NULL: instances_train.json,
      * instances_val.json) and the folder of the pictures it names (NULL: images).
@@ -114,6 +119,7 @@ typedef struct qat_dataset_options {
      *   coco:   annotations[0] and images[0]
      *   table:  all lines; a column "split" is an error
      *   masks:  the folder path/train if that exists, otherwise path itself
+     *   wav:    as folder
      * For other kinds split is an error: they have a test split already.
      */
     double split;
@@ -122,10 +128,14 @@ typedef struct qat_dataset_options {
                           QAT_DEFAULT_DATA_MEMORY */
     double validation; /* 0 <= validation < 1: this share of the training split is the validation
                           split, drawn as by `split`, and is no longer in the training split */
-    bool presence; /* coco, scenes: samples have no boxes, but labels: which classes are there */
-    bool pixels;   /* scenes: samples have no boxes, but a class for each pixel; 0 is background */
-    int ignore;    /* masks: 1 + the value of pixels that are not known. 0: that value is 255; -1:
-                      there is none */
+    bool presence;  /* coco, scenes: samples have no boxes, but labels: which classes are there */
+    bool pixels;    /* scenes: samples have no boxes, but a class for each pixel; 0 is background */
+    int ignore;     /* masks: 1 + the value of pixels that are not known. 0: that value is 255; -1:
+                       there is none */
+    double seconds; /* wav: how long a sound is; 0: 1. keywords are of 1 s */
+    const char *words; /* wav: these classes alone, separated by commas; sounds of the others are
+                          _unknown_, pieces of _background_noise_ are _silence_ (NULL: all classes,
+                          and no others) */
 } qat_dataset_options;
 
 /** What samples have to be learned beside a class, boxes or attributes. */
@@ -188,6 +198,9 @@ qat_status qat_dataset_get(const qat_dataset *dataset, int index, void *values, 
 const float *qat_dataset_targets(const qat_dataset *dataset, int index);
 
 /* ------------------------------------------------------------------ first look */
+
+/** What a sample is called in messages: "picture", "sound", "signal" or "sample". */
+const char *qat_dataset_unit(const qat_dataset_info *info);
 
 /**
  * Say in one line what was found: "folder cats: 240 training pictures, 60 test pictures, 3 classes
@@ -292,6 +305,11 @@ typedef struct qat_augment {
     float ssd_expand; /* > 1: with probability 1/2 place the picture on a grey canvas, up to this
                          many times as large */
     bool ssd_crop;    /* cut out a part in which some object keeps a randomly drawn IoU */
+    /* Sounds, in this order (docs/preprocessing.md): */
+    int time_shift;   /* ms: begin up to so much later or earlier; silence comes from outside */
+    float gain;       /* random factor in 1 +- this */
+    float background; /* add a piece of background noise, at most so loud (0..1) */
+    float background_chance; /* to this share of the sounds */
 } qat_augment;
 
 /**
@@ -333,8 +351,9 @@ typedef struct qat_loader qat_loader;
  * Create a loader of dataset (borrowed) and start its threads. QAT_ERR_ARGUMENT: a value is out of
  * range, std is not above 0, or an augmentation does not fit the samples. Ranges: brightness,
  * contrast, saturation in 0..1, hue in 0..0.5, crop_pad up to the width, crop_area in 0..1,
- * crop_aspect in 0.1..10. noise is for F32 samples only, all others for U8 only, saturation and hue
- * for three channels. QAT_ERR_LIMIT: the batches would take more than options->memory.
+ * crop_aspect in 0.1..10. noise is for F32 samples only, time_shift, gain and background for sounds
+ * only, all others for U8 only, saturation and hue for three channels. QAT_ERR_LIMIT: the batches
+ * would take more than options->memory.
  */
 qat_status qat_loader_create(qat_loader **loader, const qat_dataset *dataset,
                              const qat_loader_options *options, qat_error *err);
@@ -406,6 +425,36 @@ qat_status qat_image_read(const char *path, const qat_image_size *size, uint8_t 
 /** Resize bytes by the bilinear formula. */
 void qat_image_resize(const uint8_t *from, int from_h, int from_w, uint8_t *to, int to_h, int to_w,
                       int channels);
+
+/* ------------------------------------------------------------------ sounds */
+
+/** A sound of one channel, QI_SOUND_RATE (16,000) samples a second. */
+typedef struct qat_wave {
+    int16_t *samples; /* free() */
+    size_t count;
+} qat_wave;
+
+/** Can this build read WAV files (libsndfile)? If not, they are refused with a sentence. */
+bool qat_wave_can_read(void);
+/** Is a file name's ending ".wav", in any case? */
+bool qat_wave_has_ending(const char *name);
+/**
+ * Read a WAV file: PCM of 8, 16, 24 or 32 bits or float32, of one channel or two, which are mixed
+ * (docs/preprocessing.md). An error names the file. Another rate than QI_SOUND_RATE is an error
+ * that says how to convert the file. free(samples) after an error, too. Thread-safe.
+ * @param most  read the first so many samples alone; 0: all. More than QAT_WAVE_MOST_SAMPLES are
+ *              QAT_ERR_LIMIT, before memory is taken
+ */
+qat_status qat_wave_read(qat_wave *wave, const char *path, size_t most, qat_error *err);
+enum { QAT_WAVE_MOST_SAMPLES = 1 << 26 }; /* 70 minutes, 128 MiB */
+/** The samples that so many frames of a spectrogram take. */
+size_t qat_wave_samples(int frames);
+/**
+ * The codes of `frames` frames, [frames, QI_SOUND_BANDS], by qi_sound_frame: what a device
+ * computes.
+ * @param samples  [qat_wave_samples(frames)]
+ */
+void qat_wave_codes(const int16_t *samples, int frames, uint8_t *codes);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

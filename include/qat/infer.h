@@ -381,11 +381,12 @@ int32_t qi_output_count(const qi_model *model);
 int32_t qi_output_at(const qi_model *model, int32_t i); /* tensor index */
 
 /**
- * How a picture, or real numbers, become the bytes of input 0. See docs/qm-format.md, section
- * "Preprocessing".
+ * How a picture, a sound or real numbers become the bytes of input 0. See docs/qm-format.md,
+ * section "Preprocessing".
  */
 typedef struct qi_preprocessing {
-    int32_t kind; /* 0: none, the input is codes; 1: image pixels, one byte a channel; 2: reals */
+    int32_t kind; /* 0: none, the input is codes; 1: image pixels, one byte a channel; 2: reals;
+                     3: a sound's log-mel spectrogram (qat/sound.h): height frames of width bands */
     int32_t height, width, channels;
     int32_t resize_short;  /* resize the short side to this before the crop; 0: no crop, resize to
                               height x width */

@@ -66,7 +66,7 @@ static bool input_good(const qat_input_info *in)
     bool good = between(in->height, 1, 65535) && between(in->width, 1, 65535) &&
                 between(in->channels, 1, 65535) &&
                 between(in->classes, 1, QAT_CHECKPOINT_MAX_CLASSES) &&
-                (in->type == QAT_SAMPLE_U8 || in->type == QAT_SAMPLE_F32) &&
+                between((int64_t)in->type, QAT_SAMPLE_U8, QAT_SAMPLE_SOUND) &&
                 between(in->resize_short, 0, 65535) && isfinite(in->min) && isfinite(in->max) &&
                 in->min < in->max;
     for (int i = 0; i < QAT_CHANNEL_VALUES; i++)

@@ -4,6 +4,7 @@
  */
 #include "convert/convert.h"
 #include "infer/model/qm_layout.h"
+#include "qat/sound.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -370,15 +371,38 @@ static qat_status check_pixels(const qat_qtensor *t, const qi_preprocessing *p, 
     return st ? st : check_statistics(p, err);
 }
 
+static qat_status check_sound(const qat_qtensor *t, const qi_preprocessing *p, qat_error *err)
+{
+    struct subject const s = {"preprocessing of input", 0, "sounds"};
+    int const size[] = {1, p->height, p->width, p->channels};
+    qat_status st = limit(&s, "the type of its tensor", t->type, QI_U8, QI_U8, err);
+    if (!st)
+        st = limit(&s, "the rank of its tensor", t->rank, 4, 4, err);
+    for (int i = 0; !st && i < 4; i++)
+        st = limit(&s, "a dimension of its tensor", t->dims[i], size[i], size[i], err);
+    if (!st)
+        st = limit(&s, "frames", p->height, 1, QM_MAX_SIDE, err);
+    if (!st)
+        st = limit(&s, "bands", p->width, QI_SOUND_BANDS, QI_SOUND_BANDS, err);
+    if (!st)
+        st = limit(&s, "channels", p->channels, 1, 1, err);
+    int32_t const of_pictures[] = {p->resize_short, p->central_crop, p->channel_order};
+    for (int i = 0; !st && i < 3; i++)
+        st = limit(&s, "a picture's setting", of_pictures[i], 0, 0, err);
+    return st ? st : check_statistics(p, err);
+}
+
 static qat_status check_preprocessing(const qat_qgraph *graph, const qi_preprocessing *p,
                                       qat_error *err)
 {
     struct subject const s = {"preprocessing of input", 0, "samples"};
     const qat_qtensor *t = &graph->tensors[graph->inputs[0]];
-    qat_status const st = limit(&s, "kind", p->kind, 0, 2, err);
+    qat_status const st = limit(&s, "kind", p->kind, 0, 3, err);
     if (st || p->kind == 0)
         return st;
-    return p->kind == 2 ? check_reals(t, p, err) : check_pixels(t, p, err);
+    return p->kind == 3   ? check_sound(t, p, err)
+           : p->kind == 2 ? check_reals(t, p, err)
+                          : check_pixels(t, p, err);
 }
 
 static qat_status check_metadata(const qat_qgraph *graph, const qat_qm_metadata *m, qat_error *err)

@@ -172,7 +172,7 @@ qat_status qat_certified_source_open(qat_certified_source *s, const qat_restored
                                      .profile = profile_of(s, restored, options),
                                      .values = values_of,
                                      .context = s,
-                                     .channels = in->type == QAT_SAMPLE_U8 ? in->channels : 0,
+                                     .channels = in->type != QAT_SAMPLE_F32 ? in->channels : 0,
                                      .mean = in->mean,
                                      .std = in->std};
     qat_status const made = make_graphs(s, restored->registry, err);

@@ -28,11 +28,11 @@ static double given(const qat_real_list *list, int channel, float otherwise)
 static qat_status check_normalisation(const qat_certified_file *f, const qi_preprocessing *p)
 {
     const qat_recipe *r = f->recipe;
-    bool const pixels = f->c->input.type == QAT_SAMPLE_U8;
+    bool const bytes = f->c->input.type != QAT_SAMPLE_F32;
     qat_status st = QAT_OK;
     for (int i = 0; !st && i < 4; i++) {
-        double const mean = given(&r->data.mean, i, pixels ? 127.5f : 0);
-        double const std = given(&r->data.std, i, pixels ? 127.5f : 1);
+        double const mean = given(&r->data.mean, i, bytes ? 127.5f : 0);
+        double const std = given(&r->data.std, i, bytes ? 127.5f : 1);
         st = qat_certify_equal(f, "preprocessing: mean", (double)float_of(p->mean_bits[i]), mean);
         if (!st)
             st = qat_certify_equal(f, "preprocessing: std", (double)float_of(p->std_bits[i]), std);
@@ -48,16 +48,17 @@ static qat_status check_preprocessing(const qat_certified_file *f)
 {
     const qi_preprocessing *p = qi_model_preprocessing(f->model);
     const qat_input_info *in = &f->c->input;
-    bool const pixels = in->type == QAT_SAMPLE_U8;
+    static const int kinds[] = {1, 2, 3}; /* by type: pixels, real numbers, sound */
+    bool const pixels = in->type == QAT_SAMPLE_U8, sized = in->type != QAT_SAMPLE_F32;
     int64_t const crop = (int64_t)floor(f->recipe->data.central_crop * 1e6 + 0.5);
     struct {
         const char *field;
         int32_t in_file;
         int64_t expected;
     } const fields[] = {
-        {"preprocessing: kind", p->kind, pixels ? 1 : 2},
-        {"preprocessing: height", p->height, pixels ? in->height : 0},
-        {"preprocessing: width", p->width, pixels ? in->width : 0},
+        {"preprocessing: kind", p->kind, kinds[in->type]},
+        {"preprocessing: height", p->height, sized ? in->height : 0},
+        {"preprocessing: width", p->width, sized ? in->width : 0},
         {"preprocessing: channels", p->channels, in->channels},
         {"preprocessing: resize_short", p->resize_short,
          pixels && crop == 0 ? f->recipe->data.resize_short : 0},

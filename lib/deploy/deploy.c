@@ -75,15 +75,16 @@ static qat_status certify_rest(const qat_certified_source *source, const qi_host
 {
     qat_error inner = {0};
     const qat_dataset *labelled = f->options->data ? NULL : f->data;
-    bool const pixels = source->checkpoint->input.type == QAT_SAMPLE_U8;
+    qat_sample_type const type = source->checkpoint->input.type;
     const qat_task *task = qat_task_of_graph(source->float_graph);
     if (task->finish && !task->certify)
         qat_certify_leave_out(&result->certificate, "the epilogue", task->name);
     qat_status st = qat_certify_file(source, qi_host_model(host), labelled, &inner);
-    if (!st)
-        st = pixels ? qat_certify_pictures(source, qi_host_model(host), path, &result->certificate,
-                                           &result->input_codes, &inner)
-                    : qat_certify_rows(source, qi_host_model(host), &result->input_codes, &inner);
+    if (!st && type == QAT_SAMPLE_U8)
+        st = qat_certify_pictures(source, qi_host_model(host), path, &result->certificate,
+                                  &result->input_codes, &inner);
+    if (!st && type == QAT_SAMPLE_F32) /* of a sound, the bytes are the features themselves */
+        st = qat_certify_rows(source, qi_host_model(host), &result->input_codes, &inner);
     return st == QAT_ERR_MISMATCH ? qat_fail(err, st, "export refused: %s", inner.message)
            : st                   ? qat_fail(err, st, "%s", inner.message)
                                   : QAT_OK;
@@ -162,7 +163,7 @@ static qat_status export_verified(const qat_restored *r, const char *path,
 {
     const qat_input_info *in = &r->checkpoint->input;
     qat_export_options e = {.profile = qat_deploy_profile(r, o),
-                            .channels = qat_takes_pixels(in) ? in->channels : 0,
+                            .channels = qat_takes_bytes(in) ? in->channels : 0,
                             .mean = in->mean,
                             .std = in->std,
                             .kernels = qat_plugins_kernels(r->plugins),

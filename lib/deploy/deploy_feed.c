@@ -14,7 +14,7 @@ qat_status qat_feed_open(qat_deploy_feed *f, const qat_restored *r, const qat_de
     qat_loader_options const loader = {.batch = f->batch, .threads = 1, .prefetch = 4};
     f->restored = r;
     f->options = o;
-    f->pixels = qat_takes_pixels(&r->checkpoint->input);
+    f->pixels = qat_takes_bytes(&r->checkpoint->input);
     if (f->whole) {
         snprintf(why, 512, "single frames; whole sequences are verified on the data");
         return QAT_OK;

@@ -95,7 +95,7 @@ qat_status qat_device_needs_of(qat_device_needs *needs, const qat_recipe *recipe
     }
     if (!st)
         st = qat_freeze(&graph, eval, (qat_profile)recipe->quant.profile, NULL, err);
-    if (!st && input->type == QAT_SAMPLE_U8)
+    if (!st && input->type != QAT_SAMPLE_F32)
         st = qat_qgraph_add_input_table(graph, input->channels, input->mean, input->std, err);
     if (!st)
         st = finish(graph, network, recipe, input, err);

@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-bool qat_takes_pixels(const qat_input_info *input)
+bool qat_takes_bytes(const qat_input_info *input)
 {
-    return input->type == QAT_SAMPLE_U8;
+    return input->type != QAT_SAMPLE_F32;
 }
 
 qat_status qat_freeze_network(qat_qgraph **graph, qat_graph *eval, const qat_input_info *input,
@@ -12,7 +12,7 @@ qat_status qat_freeze_network(qat_qgraph **graph, qat_graph *eval, const qat_inp
 {
     *graph = NULL;
     qat_status st = qat_freeze(graph, eval, profile, log, err);
-    if (!st && qat_takes_pixels(input))
+    if (!st && qat_takes_bytes(input))
         st = qat_qgraph_add_input_table(*graph, input->channels, input->mean, input->std, err);
     if (st) {
         qat_qgraph_free(*graph);
@@ -30,7 +30,10 @@ qat_status qat_finish_network(qat_qgraph *graph, const qat_input_info *in, qat_e
 qi_preprocessing qat_preprocessing_of(const qat_input_info *in)
 {
     qi_preprocessing p = {.kind = 2, .channels = in->channels};
-    if (qat_takes_pixels(in))
+    if (in->type == QAT_SAMPLE_SOUND)
+        p = (qi_preprocessing){
+            .kind = 3, .height = in->height, .width = in->width, .channels = in->channels};
+    if (in->type == QAT_SAMPLE_U8)
         p = (qi_preprocessing){.kind = 1,
                                .height = in->height,
                                .width = in->width,

@@ -4,11 +4,12 @@
 
 #include "qat/train.h"
 
-/** Does the network take pixels? Its model then begins with a table from pixels to codes. */
-bool qat_takes_pixels(const qat_input_info *input);
+/** Does the network take bytes: pixels, or codes of sounds? Its model then begins with a table from
+ *  these to its own codes. */
+bool qat_takes_bytes(const qat_input_info *input);
 
 /** The integer graph of an eval graph (planned QAT_PLAN_KEEP), with the input's table if the
- *  network takes pixels. *graph is NULL on failure. */
+ *  network takes bytes. *graph is NULL on failure. */
 qat_status qat_freeze_network(qat_qgraph **graph, qat_graph *eval, const qat_input_info *input,
                               qat_profile profile, const qat_log *log, qat_error *err);
 

@@ -130,6 +130,8 @@ qat_status qat_open_data_looking(qat_dataset **dataset, const qat_recipe *recipe
                              .presence = recipe->data.presence,
                              .pixels = recipe->data.pixels,
                              .ignore = recipe->data.ignore < 0 ? -1 : (int)recipe->data.ignore + 1,
+                             .seconds = recipe->data.seconds,
+                             .words = recipe->data.words,
                              .memory = qat_data_memory(recipe)};
     set_coco(&o, recipe);
     if (!spec) {
@@ -192,7 +194,7 @@ qat_status qat_central_crop_of(int *millionths, const qat_recipe *recipe, qat_er
 qat_status qat_input_info_of(qat_input_info *info, const qat_registry *registry,
                              const qat_recipe *recipe, const qat_dataset_info *data, qat_error *err)
 {
-    bool const pixels = data->type == QAT_SAMPLE_U8;
+    bool const pixels = data->type != QAT_SAMPLE_F32; /* or codes of sounds: bytes */
     *info = (qat_input_info){.height = data->height,
                              .width = data->width,
                              .channels = data->channels,
@@ -253,12 +255,18 @@ static qat_status agrees(const float *model, const qat_real_list *list, int chan
 
 qat_status qat_input_agrees(const qat_input_info *input, const qat_recipe *recipe, qat_error *err)
 {
-    if (input->type == QAT_SAMPLE_U8)
+    if (input->type != QAT_SAMPLE_F32)
         return QAT_OK;
     qat_status const st =
         agrees(input->mean, &recipe->data.mean, input->channels, "mean", recipe->source, err);
     return st ? st
               : agrees(input->std, &recipe->data.std, input->channels, "std", recipe->source, err);
+}
+
+static const char *values_of(qat_sample_type type)
+{
+    static const char *const names[] = {"pixels", "real values", "codes of sounds"};
+    return names[type];
 }
 
 qat_status qat_input_check(const qat_input_info *input, const qat_dataset *data, qat_error *err)
@@ -275,8 +283,7 @@ qat_status qat_input_check(const qat_input_info *input, const qat_dataset *data,
                         input->channels);
     if (d->type != input->type)
         return qat_fail(err, QAT_ERR_SHAPE, "%s: %s, but the network takes %s", d->name,
-                        d->type == QAT_SAMPLE_U8 ? "pixels" : "real values",
-                        input->type == QAT_SAMPLE_U8 ? "pixels" : "real values");
+                        values_of(d->type), values_of(input->type));
     qat_status const st = qat_task_check_data(input, d, false, err);
     if (st)
         return st;

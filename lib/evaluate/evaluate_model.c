@@ -154,7 +154,9 @@ qat_status qat_input_info_of_model(qat_input_info *info, const qat_registry *reg
     if (st)
         return st;
     sizes_of(info, qi_tensor_at(model, qi_input_at(model, 0)));
-    info->type = pre->kind == 1 ? QAT_SAMPLE_U8 : QAT_SAMPLE_F32;
+    info->type = pre->kind == 1   ? QAT_SAMPLE_U8
+                 : pre->kind == 3 ? QAT_SAMPLE_SOUND
+                                  : QAT_SAMPLE_F32;
     info->resize_short = pre->resize_short;
     info->central_crop = pre->central_crop;
     for (int c = 0; c < QAT_CHANNEL_VALUES; c++) {

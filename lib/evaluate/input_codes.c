@@ -1,4 +1,4 @@
-/** Turns real values into codes of an input tensor, for data that are not pixels. */
+/** Turns real values into codes of an input tensor, for data that are not bytes. */
 #include "evaluate/evaluate.h"
 
 #include <stdlib.h>
@@ -25,7 +25,7 @@ qat_status qat_input_coder_init(qat_input_coder *c, const qat_input_info *input,
 
 const uint8_t *qat_input_coder_bytes(qat_input_coder *c, const qat_batch *batch, int count)
 {
-    if (c->type == QAT_SAMPLE_U8)
+    if (c->type != QAT_SAMPLE_F32)
         return batch->bytes;
     for (size_t i = 0; i < c->values * (size_t)count; i++)
         c->codes[i] = (uint8_t)qat_code(&c->params, batch->real[i]);

@@ -19,7 +19,8 @@ int32_t qat_pixels_table(const qi_model *model)
 {
     int32_t const pixels = qi_input_at(model, 0);
     int32_t found = -1, readers = 0;
-    if (qi_model_preprocessing(model)->kind != 1)
+    int32_t const kind = qi_model_preprocessing(model)->kind;
+    if (kind != 1 && kind != 3)
         return -1;
     for (int32_t i = 0; i < qi_node_count(model); i++) {
         const qi_node *n = qi_node_at(model, i);

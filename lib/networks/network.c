@@ -88,10 +88,11 @@ static qat_status frame_of(qat_input_info *frame, const qat_recipe *recipe, qat_
     int *size = frame->height > 1 ? &frame->height : &frame->width;
     char where[QAT_RECIPE_WHERE_MAX];
     qat_recipe_where(recipe, "model", "steps", where);
-    if (frame->type != QAT_SAMPLE_F32)
-        return qat_fail(err, QAT_ERR_ARGUMENT,
-                        "%s: model.steps = %d: only data of real numbers have steps, not pictures",
-                        where, steps);
+    if (frame->type == QAT_SAMPLE_U8)
+        return qat_fail(
+            err, QAT_ERR_ARGUMENT,
+            "%s: model.steps = %d: only real numbers and sounds have steps, not pictures", where,
+            steps);
     if (*size % steps)
         return qat_fail(err, QAT_ERR_ARGUMENT,
                         "%s: model.steps = %d does not divide the %d values of a sample in time",

@@ -174,6 +174,26 @@ static bool has_picture_files(const qat_recipe *r)
            qat_dataset_kind_resizes(r->data.kind);
 }
 
+static bool has_wav(const qat_recipe *r)
+{
+    return !strcmp(qat_dataset_kind_name(r->data.kind), "wav");
+}
+
+static bool has_files(const qat_recipe *r)
+{
+    return has_picture_files(r) || has_wav(r);
+}
+
+static bool has_sounds(const qat_recipe *r)
+{
+    return has_wav(r) || !strcmp(qat_dataset_kind_name(r->data.kind), "keywords");
+}
+
+static bool adds_background(const qat_recipe *r)
+{
+    return r->data.background > 0;
+}
+
 static bool names_pictures(const qat_recipe *r)
 {
     return is_coco(r) || is_table(r);
@@ -216,8 +236,12 @@ typedef struct condition {
 static const condition coco = {is_coco, "data", "kind", "without data.kind = coco"};
 static const condition named_pictures = {names_pictures, "data", "kind",
                                          "without data.kind = coco or table"};
-static const condition pictures = {has_picture_files, "data", "kind",
-                                   "without data.kind = folder, list, coco or table"};
+static const condition files = {has_files, "data", "kind",
+                                "without data.kind = folder, list, coco, table or wav"};
+static const condition wav = {has_wav, "data", "kind", "without data.kind = wav"};
+static const condition sounds = {has_sounds, "data", "kind", "without data.kind = wav or keywords"};
+static const condition background = {adds_background, "data", "background",
+                                     "without data.background"};
 static const condition table = {is_table, "data", "kind", "without data.kind = table"};
 static const condition objects = {has_objects, "data", "kind",
                                   "without data that have boxes (data.kind = coco or scenes)"};
@@ -286,8 +310,14 @@ static const struct need {
     {"data", "test_annotations", &coco},
     {"data", "train_images", &named_pictures},
     {"data", "test_images", &named_pictures},
-    {"data", "check", &pictures},
-    {"data", "skip_broken", &pictures},
+    {"data", "check", &files},
+    {"data", "skip_broken", &files},
+    {"data", "seconds", &wav},
+    {"data", "words", &wav},
+    {"data", "time_shift", &sounds},
+    {"data", "gain", &sounds},
+    {"data", "background", &sounds},
+    {"data", "background_chance", &background},
     {"data", "attributes", &table},
     {"data", "value", &tables},
     {"data", "one_class", &objects},

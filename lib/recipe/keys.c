@@ -67,18 +67,22 @@ static const qat_key keys[] = {
            "where the data come from. Pictures with a class: digits, shapes (drawn by a program), "
            "idx (MNIST's format), cifar10, cifar100 (binary format), folder (folders of pictures), "
            "list (a list of pictures). Arrays: npy. Words as frames of a spectrum: words (drawn). "
+           "Sounds: wav (folders of WAV files), keywords (drawn words). "
            "Pictures with boxes: coco (COCO's annotation "
            "files), scenes (drawn). Pictures with attributes and a value: table (a table of "
            "pictures), faces (drawn). Samples with real values: npy, numbers (a table of numbers), "
            "tones (drawn)"),
     TEXT(data, path, "", true,
-         "idx, cifar10, cifar100, folder, npy, coco: the folder; list, table, numbers: the file. "
+         "idx, cifar10, cifar100, folder, wav, npy, coco: the folder; list, table, numbers: the "
+         "file. "
          "${QAT_DATA} is replaced by the value of the environment variable, or "
          "by " QAT_DATA_DEFAULT),
     INT(data, seed, "1", 0, 9e15,
-        "digits, shapes, words, scenes, faces: seed of what is drawn; also of data.split"),
+        "digits, shapes, words, keywords, scenes, faces: seed of what is drawn; also of "
+        "data.split"),
     REAL(data, split, "0", 0, 0.999,
-         "folder, list, table, numbers, npy, coco: for data without a test split: this share of "
+         "folder, wav, list, table, numbers, npy, coco: for data without a test split: this share "
+         "of "
          "the samples "
          "is the training split, the rest is the test split (0.8, for example); 0: the data have "
          "a test split"),
@@ -88,10 +92,12 @@ static const qat_key keys[] = {
          "qat-eval and qat-export; 0: they are on the test split"),
     FREE_CHOICE(
         data, check, "auto", "auto|full|ends|no",
-        "how picture files are checked before the first step. full: decode each one; ends: "
+        "how files of pictures or sounds are checked before the first step. full: decode each one; "
+        "ends: "
         "look at the first and last bytes; auto: full for up to 20,000 pictures, else ends"),
     BOOL(data, skip_broken, "no",
-         "yes: decode every picture file at the start, and leave out those that cannot be read; "
+         "yes: decode every file of a picture or sound at the start, and leave out those that "
+         "cannot be read; "
          "no: they are an error"),
     FREE_INT(data, max_pixels, "178956970", 1, QAT_PICTURE_MOST_PIXELS,
              "picture files of more pixels are an error, which is found before they are decoded; "
@@ -166,6 +172,19 @@ static const qat_key keys[] = {
         "augmentation: a square of this side in pixels, at a random place, gets the picture's "
         "mean"),
     REAL(data, noise, "0", 0, 1e30, "augmentation of real values: add uniform noise in +- this"),
+    REAL(data, seconds, "1", 0.032, 60,
+         "wav: length of a sound; shorter ones end with silence, longer ones are cut off"),
+    TEXT(data, words, "", false,
+         "wav: the words to tell apart, separated by commas; all others together are the class "
+         "_unknown_, pieces of _background_noise_ the class _silence_. Empty: each folder is a "
+         "class"),
+    INT(data, time_shift, "0", 0, 10000,
+        "augmentation of sounds: begin up to this many milliseconds later or earlier"),
+    REAL(data, gain, "0", 0, 1, "augmentation of sounds: random factor of loudness in 1 +- this"),
+    REAL(data, background, "0", 0, 1,
+         "augmentation of sounds: add a piece of background noise, its loudness times a random "
+         "factor up to this; wav: from the folder _background_noise_"),
+    REAL(data, background_chance, "0.8", 0, 1, "to this share of the sounds"),
     FREE_INT(data, threads, "1", 1, 64,
              "threads that decode and augment pictures in the background"),
     FREE_INT(data, prefetch, "4", 1, 1024, "number of batches to prepare in advance"),

@@ -103,8 +103,10 @@ struct qat_recipe {
         int64_t crop_pad, cutout, ignore;
         bool flip, ssd_crop, one_class, presence, pixels;
         const char *train_annotations, *test_annotations, *train_images, *test_images;
-        const char *attributes, *value;
+        const char *attributes, *value, *words;
         double brightness, contrast, saturation, hue, noise, ssd_expand;
+        double seconds, gain, background, background_chance;
+        int64_t time_shift;
         int64_t threads, prefetch, max_pixels;
         double split, validation; /* as in qat_dataset_options */
         int check;                /* 0 auto, 1 full, 2 ends, 3 no */

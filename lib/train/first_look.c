@@ -204,14 +204,15 @@ static qat_status broken(const qat_dataset *d, const qat_faults *f, qat_error *e
     int const count = qat_dataset_info_of(d)->count;
     if (f->count == 1)
         return qat_fail(err, QAT_ERR_FORMAT,
-                        "%.300s; 1 of %d pictures of %.60s cannot be read (data.skip_broken = yes "
+                        "%.300s; 1 of %d %ss of %.60s cannot be read (data.skip_broken = yes "
                         "goes on without it)",
-                        f->told[0], count, qat_dataset_info_of(d)->name);
-    return qat_fail(
-        err, QAT_ERR_FORMAT,
-        "%.280s; %d of %d pictures of %.60s cannot be read (data.skip_broken = yes goes "
-        "on without them)",
-        f->told[0], f->count, count, qat_dataset_info_of(d)->name);
+                        f->told[0], count, qat_dataset_unit(qat_dataset_info_of(d)),
+                        qat_dataset_info_of(d)->name);
+    return qat_fail(err, QAT_ERR_FORMAT,
+                    "%.280s; %d of %d %ss of %.60s cannot be read (data.skip_broken = yes goes "
+                    "on without them)",
+                    f->told[0], f->count, count, qat_dataset_unit(qat_dataset_info_of(d)),
+                    qat_dataset_info_of(d)->name);
 }
 
 static qat_status check_split(qat_trainer *t, qat_split split, bool decode, qat_error *err)
@@ -244,10 +245,10 @@ qat_status qat_trainer_check_pictures(qat_trainer *t, qat_error *err)
         st = check_split(t, QAT_SPLIT_TEST, decode, err);
     if (!st)
         note(t->options->log,
-             decode ? "data: all %lld pictures can be read"
-                    : "data: the first and last bytes of all %lld pictures are whole "
+             decode ? "data: all %lld %ss can be read"
+                    : "data: the first and last bytes of all %lld %ss are whole "
                       "(data.check = full decodes them)",
-             (long long)n);
+             (long long)n, qat_dataset_unit(qat_dataset_info_of(t->train_data)));
     return st;
 }
 

@@ -116,6 +116,10 @@ static qat_augment augmentation(const qat_recipe *r)
                      .hue = (float)r->data.hue,
                      .cutout = (int)r->data.cutout,
                      .noise = (float)r->data.noise,
+                     .time_shift = (int)r->data.time_shift,
+                     .gain = (float)r->data.gain,
+                     .background = (float)r->data.background,
+                     .background_chance = (float)r->data.background_chance,
                      .ssd_expand = (float)r->data.ssd_expand,
                      .ssd_crop = r->data.ssd_crop};
     if (r->data.crop_area.v[0] < 1) {

@@ -216,7 +216,7 @@ refuses "a picture beyond the limit" 1 "p.pgm: 28 x 28 pixels, more than the 783
 check "a picture at the limit" "$tools/qat-run" a.qm p.pgm --max-pixels 784
 printf 'GIF89a....' >p.png
 refuses "a picture of another format" 1 "p.png: a GIF file; these formats can be read: PNG, JPEG, BMP, PNM" "$tools/qat-run" a.qm p.png
-refuses "neither picture nor array" 2 "give either pictures or --input" "$tools/qat-run" a.qm
+refuses "neither picture nor array" 2 "give either pictures, sounds or --input" "$tools/qat-run" a.qm
 refuses "a picture that is none" 1 "a/log.csv" "$tools/qat-run" a.qm a/log.csv
 
 check "bench" "$tools/qat-bench" a.qm --runs 20 --threads 1,3 --cpus 0

@@ -54,7 +54,8 @@ reader_files() {
     fuzz_bmp) echo '^datasets/pictures/picture_bmp[.]c$' ;;
     fuzz_pnm) echo '^datasets/pictures/picture_pnm[.]c$' ;;
     fuzz_labels) echo '^tools/import_labels[.]c$' ;;
-    fuzz_list) echo '^datasets/readers/(list|folder|files)[.]c$' ;;
+    fuzz_list) echo '^datasets/readers/(list|folder|classes|files)[.]c$' ;;
+    fuzz_wav) echo '^datasets/sounds/wave_read[.]c$' ;;
     esac
 }
 

@@ -118,6 +118,8 @@ over() { # over <name> <kind> <file> <path of the data>: a file with one byte to
     rm "$3"
 }
 over MAX_LIST_BYTES list list.txt list.txt
+mkdir -p speech
+over MAX_SPLIT_LIST_BYTES wav speech/testing_list.txt speech
 over MAX_TABLE_BYTES table table.csv table.csv
 mkdir -p coco
 over MAX_BYTES coco coco/instances_train.json coco

@@ -168,6 +168,28 @@ check "its data: qat-inspect does not open them" timeout 20 "$tools/qat-inspect"
 check "nor qat-bench" timeout 20 "$tools/qat-bench" listed/last.ckpt --runs 1
 check "qat-eval --data opens others" timeout 20 "$tools/qat-eval" listed/last.ckpt --data list:kept.txt
 
+# A folder of sounds from somebody else: its lists may name what lies outside, which is not read then.
+if ldd "$tools/qat-run" | grep -q libsndfile; then
+    wav() { # wav <value>: 620 samples of 8 bits
+        printf 'RIFF\220\002\000\000WAVEfmt \020\000\000\000\001\000\001\000\200>\000\000\200>\000\000\001\000\010\000data\154\002\000\000'
+        head -c 620 /dev/zero | tr '\0' "$1"
+    }
+    mkdir -p sounds/no sounds/yes outside
+    for i in 1 2 3 4; do
+        wav "\\$((i * 50))" >sounds/no/$i.wav
+        wav "\\$((i * 50 + 7))" >sounds/yes/$i.wav
+    done
+    mkfifo outside/1.wav
+    printf 'no/1.wav\nyes/1.wav\n../outside/1.wav\n/etc/passwd\n' >sounds/testing_list.txt
+    sed 's/^kind = digits/kind = wav\npath = sounds\nseconds = 0.1/; /_count/d; s/= 7$/= 2/; s/^batch = 8/batch = 2/; s/^units = 10/units = 2/' plain.ini >sounds.ini
+    check "a list of sounds that names others" timeout 20 "$tools/qat-train" sounds.ini --out heard
+    has "of which none is read" "^data: wav sounds: 6 training sounds, 2 test sounds, 2 classes" out.txt
+    mkfifo sounds/no/9.wav
+    refuses "a pipe among them" 1 "sounds/no/9.wav: not a file" timeout 20 "$tools/qat-train" sounds.ini --out piped
+else
+    echo "SKIP folders of sounds: a build without libsndfile"
+fi
+
 # ---------------------------------------------------------------- a .qm and a sweep
 rm -f trace
 check "qat-eval of a .qm with that recipe" "$tools/qat-eval" model.qm --recipe mine.ini

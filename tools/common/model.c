@@ -92,6 +92,10 @@ const char *tool_input_takes(const qi_model *model)
     static const char *const types[] = {"uint8 codes", "int8 codes", "int32 numbers",
                                         "int64 numbers"};
     const qi_tensor *t = qi_tensor_at(model, qi_input_at(model, 0));
+    if (qi_model_preprocessing(model)->kind == 1)
+        return "pictures";
+    if (qi_model_preprocessing(model)->kind == 3)
+        return "sounds";
     bool const real = t->border || qi_model_preprocessing(model)->kind == 2;
     return real ? "real numbers" : types[t->type];
 }

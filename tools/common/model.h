@@ -42,7 +42,7 @@ typedef struct tool_model {
 qat_status tool_model_open(tool_model *m, const char *path, const tool_run *how, qat_error *err);
 void tool_model_close(tool_model *m); /* a zeroed struct is fine */
 
-/** What input 0 takes if it does not take pictures: "real numbers", "int8 codes" ... */
+/** What input 0 takes: "pictures", "sounds", "real numbers", "int8 codes" ... */
 const char *tool_input_takes(const qi_model *model);
 
 enum { TOOL_LABEL_MAX = 16 };

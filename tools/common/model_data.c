@@ -4,8 +4,10 @@
 #include "tools/common/limits.h"
 
 #include "base/number.h"
+#include "qat/sound.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /** What the command line says. */
@@ -76,6 +78,47 @@ static qat_status open_pictures(qat_dataset **d, const char *kind, const tool_wa
     return st ? st : qat_dataset_open(d, &o, QAT_SPLIT_TEST, err);
 }
 
+/** The words that a model knows, if it also knows silence or what is neither; or NULL. free() it.
+ */
+static char *words_of(const qi_model *model)
+{
+    size_t bytes = 1;
+    bool others = false;
+    for (int i = 0; i < qi_label_count(model); i++)
+        bytes += strlen(qi_label_at(model, i)) + 1;
+    char *words = calloc(bytes, 1), *end = words;
+    for (int i = 0; words && i < qi_label_count(model); i++) {
+        const char *label = qi_label_at(model, i);
+        bool const other = !strcmp(label, "_silence_") || !strcmp(label, "_unknown_");
+        others |= other;
+        if (!other)
+            end += sprintf(end, "%s%s", end > words ? "," : "", label);
+    }
+    if (!others && words)
+        *words = 0;
+    return words;
+}
+
+/** Sounds as long as the model's, with its classes. */
+static qat_status open_sounds(qat_dataset **d, const tool_wanted *q, const qi_model *model,
+                              qat_error *err)
+{
+    char path[1024];
+    int const frames = qi_state_count(model) ? 0 : qi_model_preprocessing(model)->height;
+    char *words = words_of(model);
+    qat_dataset_options const o = {.kind = "wav",
+                                   .path = path,
+                                   .seconds = (double)qat_wave_samples(frames) / QI_SOUND_RATE,
+                                   .words = words,
+                                   .memory = tool_limits_of().memory};
+    qat_status st = words ? qat_expand_path(q->spec + strlen("wav:"), path, sizeof path, err)
+                          : qat_out_of_memory(err, "data");
+    if (!st)
+        st = qat_dataset_open(d, &o, QAT_SPLIT_TEST, err);
+    free(words);
+    return st;
+}
+
 const char *tool_picture_kind(const char *data)
 {
     static const char *const kinds[] = {"folder", "list"};
@@ -86,24 +129,27 @@ const char *tool_picture_kind(const char *data)
 }
 
 static qat_status open_data(qat_dataset **d, const qat_recipe *recipe, const tool_wanted *q,
-                            const qat_input_info *in, qat_error *err)
+                            const qat_input_info *in, const qi_model *model, qat_error *err)
 {
     const char *kind = tool_picture_kind(q->spec);
     if (kind)
         return open_pictures(d, kind, q, in, err);
+    if (q->spec && !strncmp(q->spec, "wav:", 4) && qi_model_preprocessing(model)->kind == 3)
+        return open_sounds(d, q, model, err);
     return qat_recipe_open_data(d, recipe, q->spec, QAT_SPLIT_TEST, err);
 }
 
-/** Refuse pixels if the model does not say how they become its input. */
-static qat_status check_pixels(const qi_model *model, const qat_dataset *d, qat_error *err)
+/** Refuse pixels or sounds if the model does not say how they become its input. */
+static qat_status check_bytes(const qi_model *model, const qat_dataset *d, qat_error *err)
 {
     const qat_dataset_info *info = qat_dataset_info_of(d);
-    if (info->type != QAT_SAMPLE_U8 || qi_model_preprocessing(model)->kind == 1)
+    bool const sounds = info->type == QAT_SAMPLE_SOUND;
+    if (info->type == QAT_SAMPLE_F32 || qi_model_preprocessing(model)->kind == (sounds ? 3 : 1))
         return QAT_OK;
-    return qat_fail(
-        err, QAT_ERR_UNSUPPORTED,
-        "%s: the data are pixels; the model takes %s and does not say how pixels become them",
-        info->name, tool_input_takes(model));
+    return qat_fail(err, QAT_ERR_UNSUPPORTED,
+                    "%s: the data are %s; the model takes %s and does not say how %s become them",
+                    info->name, sounds ? "sounds" : "pixels", tool_input_takes(model),
+                    sounds ? "sounds" : "pixels");
 }
 
 static const char *class_of_model(const void *of, int i)
@@ -123,11 +169,11 @@ qat_status tool_model_data_open(tool_model_data *of, const tool_model *m, const 
         st = recipe_for(&of->own, &of->input, err);
     const qat_recipe *used = recipe ? recipe : of->own;
     if (!st)
-        st = open_data(&of->data, used, &q, &of->input, err);
+        st = open_data(&of->data, used, &q, &of->input, m->model, err);
     if (!st)
         take_sequences(&of->input, m->model, of->data);
     if (!st)
-        st = check_pixels(m->model, of->data, err);
+        st = check_bytes(m->model, of->data, err);
     if (!st)
         st = normalise(&of->input, m, used, of->data, err);
     return st ? st

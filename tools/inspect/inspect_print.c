@@ -165,6 +165,9 @@ static void print_preprocessing(const qi_preprocessing *p)
     else if (p->kind == 1)
         printf("input: %d x %d x %d pixels, resize_short %d, (pixel - mean) / std with", p->height,
                p->width, p->channels, p->resize_short);
+    else if (p->kind == 3)
+        printf("input: a sound of 16 kHz, %d frame%s of %d bands, (code - mean) / std with",
+               p->height, qat_plural(p->height), p->width);
     else
         printf("input: real numbers in %d channels, (value - mean) / std with", p->channels);
     print_statistics(" mean", p->mean_bits, p->channels);

@@ -229,18 +229,21 @@ static void write_floats(qat_writer *text, const char *key, int n, const uint32_
 static void write_preprocessing(onnx_writer *w)
 {
     static const char *const orders[] = {"grey", "RGB", "BGR"};
+    static const char *const kinds[] = {"", "pixels", "numbers", "sound"};
     const qi_preprocessing *p = qi_model_preprocessing(w->from);
     int const n = p->channels < 4 ? p->channels : 4;
     qat_writer text = {0};
     if (!p->kind)
         return;
-    qat_write_text(&text, "{\"kind\": \"%s\"", p->kind == 1 ? "pixels" : "numbers");
+    qat_write_text(&text, "{\"kind\": \"%s\"", kinds[p->kind % 4]);
     if (p->kind == 1)
         qat_write_text(&text,
                        ", \"height\": %d, \"width\": %d, \"channels\": \"%s\", \"resize_short\": "
                        "%d, \"central_crop\": %.9g",
                        p->height, p->width, orders[p->channel_order % 3], p->resize_short,
                        p->central_crop / 1e6);
+    if (p->kind == 3)
+        qat_write_text(&text, ", \"frames\": %d, \"bands\": %d", p->height, p->width);
     write_floats(&text, "mean", n, p->mean_bits);
     write_floats(&text, "std", n, p->std_bits);
     qat_write_text(&text, "}");

@@ -40,7 +40,7 @@ static void put_normalization(const tfo *o, qat_writer *w, const fbw_table *tens
     const qi_preprocessing *p = qi_model_preprocessing(o->model);
     static const uint32_t zeros[4], ones[4] = {0x3f800000, 0x3f800000, 0x3f800000, 0x3f800000};
     bool const plain =
-        p->kind == 1 && o->pixels_table < 0 && o->file.tensors[o->file.inputs[0]].scale == 1.0f;
+        p->kind != 2 && o->pixels_table < 0 && o->file.tensors[o->file.inputs[0]].scale == 1.0f;
     int const n = p->channels > 4 ? 1 : p->channels;
     size_t const slot = fbw_tables(w, tensor, TENSOR_META_UNITS, 1);
     fbw_table const unit = fbw_item(w, slot, 1u << UNIT_TYPE | 1u << UNIT_OPTIONS);

@@ -4,6 +4,8 @@
  */
 #include "infer/model/model.h"
 
+#include "qat/sound.h"
+
 static qi_status read_labels(qi_model *m, qi_error *err)
 {
     qi_status st = qm_read_range(m, m->qm + QM_AT_LABELS, 0, QM_MAX_LABELS, "labels", -1,
@@ -100,6 +102,27 @@ static qi_status check_reals(const qi_model *m, qi_error *err)
     return check_statistics(pre, err);
 }
 
+/** The bytes of qi_sound_frame, a frame a row. */
+static qi_status check_sound(const qi_model *m, qi_error *err)
+{
+    const qi_preprocessing *pre = &m->preprocessing;
+    const qi_tensor *x = &m->tensors[m->inputs[0]];
+    if (pre->height < 1 || pre->height > QM_MAX_SIDE)
+        return qi_fail(err, QI_ERR_FORMAT, "preprocessing: frames of a sound", -1, pre->height,
+                       QM_MAX_SIDE);
+    if (pre->width != QI_SOUND_BANDS || pre->channels != 1)
+        return qi_fail(err, QI_ERR_FORMAT, "preprocessing: bands of a sound", -1, pre->width,
+                       QI_SOUND_BANDS);
+    if (pre->resize_short || pre->central_crop || pre->channel_order)
+        return qi_fail(err, QI_ERR_FORMAT, "preprocessing: a picture's settings for sounds", -1,
+                       pre->resize_short, 0);
+    if (x->type != QI_U8 || x->rank != 4 || x->dims[0] != 1 || x->dims[1] != pre->height ||
+        x->dims[2] != pre->width || x->dims[3] != 1)
+        return qi_fail(err, QI_ERR_FORMAT, "preprocessing: a sound does not fit input 0",
+                       m->inputs[0], pre->height, x->dims[1]);
+    return check_statistics(pre, err);
+}
+
 static qi_status read_preprocessing(qi_model *m, qi_error *err)
 {
     const uint8_t *p = m->qm + QM_AT_PREPROCESSING;
@@ -118,8 +141,10 @@ static qi_status read_preprocessing(qi_model *m, qi_error *err)
         pre->mean_bits[c] = qm_u32(p + 24 + 4 * c);
         pre->std_bits[c] = qm_u32(p + 40 + 4 * c);
     }
-    if (pre->kind < 0 || pre->kind > 2)
-        return qi_fail(err, QI_ERR_FORMAT, "preprocessing: kind", -1, pre->kind, 2);
+    if (pre->kind < 0 || pre->kind > 3)
+        return qi_fail(err, QI_ERR_FORMAT, "preprocessing: kind", -1, pre->kind, 3);
+    if (pre->kind == 3)
+        return check_sound(m, err);
     if (pre->kind == 2)
         return check_reals(m, err);
     return pre->kind ? check_pixels(m, err) : QI_OK;

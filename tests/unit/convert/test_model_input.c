@@ -167,7 +167,9 @@ START_TEST(test_refused)
     m.preprocessing.std_bits[1] = bits_of(0);
     expect_refused(QI_BORDER_NONE, &m, "channel 1 has mean 10 and std 0");
     m.preprocessing.kind = 3;
-    expect_refused(QI_BORDER_NONE, &m, "kind is 3, the format allows 0..2");
+    expect_refused(QI_BORDER_NONE, &m, "(sounds): a dimension of its tensor is 1, the format");
+    m.preprocessing.kind = 4;
+    expect_refused(QI_BORDER_NONE, &m, "kind is 4, the format allows 0..3");
 }
 END_TEST
 

@@ -387,7 +387,8 @@ static const struct spoiled {
     {0, 0, QM_AT_LABELS + 4, 60, QI_ERR_FORMAT},
     {0, 0, QM_AT_KAT, 1000, QI_ERR_FORMAT},
     {0, 0, QM_AT_DESCRIPTION, 1 << 20, QI_ERR_FORMAT},
-    {0, 0, QM_AT_PREPROCESSING, 3, QI_ERR_FORMAT},
+    {0, 0, QM_AT_PREPROCESSING, 4, QI_ERR_FORMAT},
+    {0, 0, QM_AT_PREPROCESSING, 3, QI_ERR_FORMAT}, /* frames 0 */
     {0, 0, QM_AT_PREPROCESSING, 2, QI_ERR_FORMAT}, /* channels 0 */
     {0, 0, QM_AT_PREPROCESSING, 1, QI_ERR_FORMAT}, /* height 0 */
     {0, 0, QM_AT_EPILOGUE + 4, 1, QI_ERR_FORMAT},
