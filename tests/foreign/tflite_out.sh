@@ -3,6 +3,8 @@
 # kernels give the engine's bytes; how many bytes its faster kernels give otherwise is printed. Where Python has LiteRT:
 #     python3 -m venv venv && venv/bin/pip install ai-edge-litert
 #     PEERS_PYTHON=venv/bin/python meson test -C build tflite_out
+# PEERS_TFLM names a Python with TensorFlow Lite Micro, which is not judged but for models of profile paper and layout int8:
+#     python3 -m venv micro && micro/bin/pip install --pre tflite-micro
 # QAT_TFLITE_ONLY='^(quickstart|random)$' runs some of the networks, QAT_TFLITE_SAMPLES=20 fewer samples.
 set -u
 tools=${QAT_BUILD_ROOT:?}/tools
@@ -34,7 +36,7 @@ network() { # network <name> <recipe> <settings...>: <name>.qm and <name>.tflite
             echo "SKIP $name: $(grep -m 1 "^qat-train:" train.txt)"
             return
         fi
-        rm -f "$name-$layout".*
+        rm -f "$name-$layout".* "$name-paper".*
         "$tools/qat-export" "run-$name/last.ckpt" "$name-$layout.qm" --profile tflite --samples 8 >export.txt 2>&1 &&
             "$tools/qat-export" "$name-$layout.qm" "$name-$layout.tflite" >again.txt 2>&1 &&
             "$tools/qat-export" "run-$name/last.ckpt" checkpoint.tflite --samples 8 >export.txt 2>&1
@@ -43,8 +45,16 @@ network() { # network <name> <recipe> <settings...>: <name>.qm and <name>.tflite
             failed=$((failed + 1))
             continue
         fi
-        "$python" "$source/tests/foreign/tflite_compare.py" "$tools/qat-run" "$samples" "$name-$layout" 2>stderr.txt ||
-            { failed=$((failed + 1)); tail -n 3 stderr.txt; }
+        if [ $layout = int8 ] && [ -n "${PEERS_TFLM:-}" ]; then
+            "$tools/qat-export" "run-$name/last.ckpt" "$name-paper.qm" --profile paper --samples 8 >export.txt 2>&1 &&
+                "$tools/qat-export" "$name-paper.qm" "$name-paper.tflite" >again.txt 2>&1 ||
+                { echo "not ok - $name-paper: $(cat again.txt export.txt | tail -n 2)"; failed=$((failed + 1)); }
+        fi
+        for model in "$name-$layout" "$name-paper"; do
+            [ -f "$model.tflite" ] || continue
+            "$python" "$source/tests/foreign/tflite_compare.py" "$tools/qat-run" "$samples" "$model" 2>stderr.txt ||
+                { failed=$((failed + 1)); tail -n 3 stderr.txt; }
+        done
         count=$((count + 1))
         rm -rf "run-$name" checkpoint.tflite
     done
@@ -103,7 +113,7 @@ elif QAT_PROPERTY_KEEP=$work/random QAT_PROPERTY_DIR=$work "$QAT_BUILD_ROOT/test
     # shellcheck disable=SC2012
     (cd random && "$python" "$source/tests/foreign/tflite_compare.py" "$tools/qat-run" "$samples" $(ls ./*.tflite | sed 's/\.tflite$//') 2>stderr.txt) >random.txt ||
         failed=$((failed + 1))
-    grep -v '^ok' random.txt
+    grep -v '^ok\|^#' random.txt
     awk '/^ok/ { gsub(",", ""); for (i = 1; i < NF; i++) n[$i] += $(i + 1); m++; bytes += $6 }
         END { print m " random networks, " bytes " bytes, differing: reference " n["reference"] ", optimized " n["optimized"] ", XNNPACK " n["XNNPACK"] }' random.txt
     drawn=$(grep -c '^ok' random.txt)

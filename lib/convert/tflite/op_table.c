@@ -4,18 +4,21 @@
  *     q (uint8, int8) -> CAST to int32 -> ADD the first position of the channel's table, plus 128
  *         for int8 -> GATHER of a constant -> y
  *
- * Together they are one op of the engine. Where positions are read by anything else, or reach past
- * a channel's 256 codes, each operator is left to its own handler.
+ * Together they are one op of the engine, with a QUANTIZE before them that only makes int8 of
+ * uint8. Where positions are read by anything else, or reach past a channel's 256 codes, each
+ * operator is left to its own handler.
  */
 #include "convert/tflite/import.h"
 
 enum { ENTRIES = 256 };
 
-/** The operators, and what the table needs. add NULL: q counts from the table's start. */
+/** The operators, and what the table needs. quantize NULL: there is none. add NULL: q counts from
+ * the table's start. */
 struct lookup {
-    const tfl_op *cast, *add, *gather;
+    const tfl_op *quantize, *cast, *add, *gather;
     const tfl_tensor *q, *table;
     int offsets; /* tensor of the file: what is added */
+    int source;  /* tensor of the file that the op of the engine reads */
 };
 
 static const tfl_tensor *tensor_of(const tfl_importer *im, const tfl_op *op, int i)
@@ -63,6 +66,32 @@ static bool is_codes(const tfl_tensor *t)
     return t && (t->type == TFL_UINT8 || t->type == TFL_INT8) && !t->sparse;
 }
 
+static bool is_grid(const tfl_tensor *t, int type, float scale, int64_t zero)
+{
+    return t && t->type == type && t->scales.count == 1 && t->zero_points.count == 1 &&
+           fb_f32_at(&t->scales, 0) == scale && fb_i64_at(&t->zero_points, 0) == zero;
+}
+
+/** Does QUANTIZE make the int8 codes that CAST reads, and nothing else, of uint8 codes of the same
+ * meaning? */
+static void find_quantize(const tfl_importer *im, struct lookup *l)
+{
+    int const q = l->cast->inputs[0];
+    const tfl_op *before = writer_of(im, q);
+    l->source = q;
+    if (!before || before->code != TFL_QUANTIZE || before->n_inputs != 1 || before >= l->cast ||
+        only_reader_of(im, q) != l->cast || !l->q || l->q->scales.count != 1 ||
+        l->q->zero_points.count != 1)
+        return;
+    float const scale = fb_f32_at(&l->q->scales, 0);
+    int64_t const zero = fb_i64_at(&l->q->zero_points, 0);
+    if (!is_grid(l->q, TFL_INT8, scale, zero) || zero < INT8_MIN || zero > INT8_MAX ||
+        !is_grid(tensor_of(im, before, 0), TFL_UINT8, scale, zero + ENTRIES / 2))
+        return;
+    l->quantize = before;
+    l->source = before->inputs[0];
+}
+
 /** Go from GATHER back to CAST. */
 static bool find_lookup(const tfl_importer *im, const tfl_op *gather, struct lookup *l)
 {
@@ -80,6 +109,7 @@ static bool find_lookup(const tfl_importer *im, const tfl_op *gather, struct loo
     if (!before || before->code != TFL_CAST || before->n_inputs != 1 || before >= gather)
         return false;
     l->q = tensor_of(im, before, 0);
+    find_quantize(im, l);
     return is_codes(l->q) && !l->q->data && is_codes(l->table) && l->table->data &&
            l->table->rank == 1 && l->table->data_bytes == (size_t)l->table->dims[0] &&
            fb_i32(&gather->options, GATHER_AXIS, 0) == 0 &&
@@ -121,6 +151,8 @@ static bool is_closed(const tfl_importer *im, const struct lookup *l)
 /** The GATHER that the operator is or leads to. */
 static const tfl_op *gather_of(const tfl_importer *im, const tfl_op *op)
 {
+    if (op->code == TFL_QUANTIZE && op->n_outputs == 1)
+        op = only_reader_of(im, op->outputs[0]);
     for (int i = 0;
          i < 2 && op && op->n_outputs == 1 && (op->code == TFL_CAST || op->code == TFL_ADD); i++)
         op = im->model->tensors[op->outputs[0]].type == TFL_INT32
@@ -132,8 +164,9 @@ static const tfl_op *gather_of(const tfl_importer *im, const tfl_op *op)
 static bool find_table(const tfl_importer *im, struct lookup *l, int *rows)
 {
     return im->op->n_outputs == 1 && find_lookup(im, gather_of(im, im->op), l) &&
-           (im->op == l->cast || im->op == l->add || im->op == l->gather) && fits(im, l, rows) &&
-           is_closed(im, l);
+           (im->op == l->quantize || im->op == l->cast || im->op == l->add ||
+            im->op == l->gather) &&
+           fits(im, l, rows) && is_closed(im, l);
 }
 
 bool tfl_is_table(const tfl_importer *im)
@@ -149,10 +182,10 @@ qat_status tfl_table(tfl_importer *im)
     int rows, output = -1;
     if (!find_table(im, &l, &rows) || im->op != l.gather)
         return QAT_OK;
-    const tfl_value *q = &im->values[l.cast->inputs[0]];
+    const tfl_value *q = &im->values[l.source];
     if (q->tensor < 0)
-        return tfl_refuse(im, "tensor %d (%s) is read before it is written", l.cast->inputs[0],
-                          l.q->name);
+        return tfl_refuse(im, "tensor %d (%s) is read before it is written", l.source,
+                          im->model->tensors[l.source].name);
     int const input = q->tensor;
     tfl_shape const shape = q->shape;
     int32_t const channels = shape.rank ? shape.dims[shape.rank - 1] : 1;

@@ -4,8 +4,9 @@
  *
  *     x -> CAST -> ADD the first position of each channel's table -> GATHER of the table -> y
  *
- * which gives the same codes in every kernel. The model's table from pixels to codes is not
- * needed where every pixel is its own code: uint8 pixels are then the codes; for int8, QUANTIZE
+ * which gives the same codes in every kernel. TensorFlow Lite Micro has no CAST from uint8: where x
+ * is uint8 and y is int8, a QUANTIZE first subtracts 128. The model's table from pixels to codes is
+ * not needed where every pixel is its own code: uint8 pixels are then the codes; for int8, QUANTIZE
  * subtracts 128.
  */
 #include "export/tflite/out.h"
@@ -162,8 +163,22 @@ static int add_positions(tfo *o, const char *part)
     return tfo_between(o, &t, part);
 }
 
+/** The codes of x as int8, if y is int8. */
+static int signed_codes(tfo *o)
+{
+    qat_qtensor t = *tfo_input(o, 0);
+    int const x = tfo_input_index(o, 0);
+    if (t.type != QI_U8 || tfo_output(o)->type != QI_S8)
+        return x;
+    t.type = QI_S8;
+    t.zero_point -= ENTRIES / 2;
+    int const y = tfo_between(o, &t, "signed");
+    tfo_append(o, TFL_QUANTIZE, 1, &x, y);
+    return y;
+}
+
 /** The first position of each channel's table; int8 codes count from the middle. */
-static int add_offsets(tfo *o, int rows)
+static int add_offsets(tfo *o, int rows, bool is_signed)
 {
     int32_t *offsets = qat_arena_array(&o->file.arena, (size_t)rows, sizeof *offsets);
     if (!offsets) {
@@ -171,14 +186,15 @@ static int add_offsets(tfo *o, int rows)
         return 0;
     }
     for (int c = 0; c < rows; c++)
-        offsets[c] = c * ENTRIES + (tfo_input(o, 0)->type == QI_S8 ? ENTRIES / 2 : 0);
+        offsets[c] = c * ENTRIES + (is_signed ? ENTRIES / 2 : 0);
     return tfo_ints(o, "offsets", rows, offsets);
 }
 
 static qat_status write_gather(tfo *o, int code)
 {
-    const qat_qtensor *x = tfo_input(o, 0), *table = tfo_input(o, 1);
-    int const rows = table->rank > 1 ? table->dims[0] : 1, from = tfo_input_index(o, 0);
+    const qat_qtensor *table = tfo_input(o, 1);
+    int const rows = table->rank > 1 ? table->dims[0] : 1, from = signed_codes(o);
+    bool const is_signed = o->file.tensors[from].type == TFL_INT8;
     int positions = add_positions(o, "positions");
     qat_qtensor flat = *table;
     flat.rank = 1;
@@ -189,9 +205,9 @@ static qat_status write_gather(tfo *o, int code)
     tfo_operator *cast = tfo_append(o, TFL_CAST, 1, &from, positions);
     tfo_option_int(cast, CAST_FROM, o->file.tensors[from].type);
     tfo_option_int(cast, CAST_TO, TFL_INT32);
-    if (rows > 1 || x->type == QI_S8) {
+    if (rows > 1 || is_signed) {
         int const sum = add_positions(o, "entries");
-        tfo_append(o, TFL_ADD, 2, (const int[]){positions, add_offsets(o, rows)}, sum);
+        tfo_append(o, TFL_ADD, 2, (const int[]){positions, add_offsets(o, rows, is_signed)}, sum);
         positions = sum;
     }
     tfo_append(o, code, 2, (const int[]){entries, positions}, tfo_output_index(o));
