@@ -115,7 +115,7 @@ START_TEST(what_cannot_be_unrolled_is_refused)
     refuse(HEAD "[layer.h]\nop = state\nunits = 2\n[layer.n]\nop = carry\ninput = input, h\n", in,
            "for a state");
     in.type = QAT_SAMPLE_U8;
-    refuse(HEAD GRU, in, "only data of real numbers have steps");
+    refuse(HEAD GRU, in, "only real numbers and sounds have steps");
 }
 END_TEST
 
