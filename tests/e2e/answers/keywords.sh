@@ -5,7 +5,7 @@
 set -u
 tools=${QAT_BUILD_ROOT:?}/tools
 hear=$QAT_BUILD_ROOT/examples/hear
-write_sounds=$1
+write_sounds=$(realpath "$1") # meson names it from its own folder
 . "${QAT_SOURCE_ROOT:?}/tests/common/checks.sh"
 training=160 test=40
 
