@@ -173,10 +173,10 @@ static void print_json(const char *path, const qat_deploy_result *r, const expor
            (long long)r->samples, (long long)c->tensors, (long long)c->bytes,
            (long long)c->differing);
     printf(", \"simulated_bytes\": %lld, \"simulated_differing\": %lld, "
-           "\"simulated_max_quanta\": %d, \"output_bytes\": %lld, "
+           "\"simulated_far\": %lld, \"simulated_max_quanta\": %d, \"output_bytes\": %lld, "
            "\"output_simulated_differing\": %lld",
            (long long)c->simulated_bytes, (long long)c->simulated_differing,
-           c->simulated_max_quanta, (long long)c->output_bytes,
+           (long long)c->simulated_far, c->simulated_max_quanta, (long long)c->output_bytes,
            (long long)c->output_simulated_differing);
     printf(", \"layers\": %lld, \"layers_max_quanta\": %.4f, \"layers_furthest\": ",
            (long long)c->layers, c->layers_max_quanta);

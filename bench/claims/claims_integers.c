@@ -51,13 +51,14 @@ struct moved {
     double sum, largest;
 };
 
-/** M = S_x S_w / S_y */
+/** S_x S_w / S_y, of an accumulator's last bit */
 static double multiplier_of(const qat_qgraph *graph, const qat_qop *op, int channel)
 {
     const qat_qtensor *w = &graph->tensors[op->inputs[QAT_IN_WEIGHTS]];
     float const s = w->channel_scales ? w->channel_scales[channel] : w->scale;
-    return (double)graph->tensors[op->inputs[QAT_IN_X]].scale * (double)s /
-           (double)graph->tensors[op->outputs[0]].scale;
+    double const m = (double)graph->tensors[op->inputs[QAT_IN_X]].scale * (double)s /
+                     (double)graph->tensors[op->outputs[0]].scale;
+    return ldexp(m, -op->fraction);
 }
 
 /** The largest bias of a layer becomes 127 steps. Each bias is rounded to the nearest step. */

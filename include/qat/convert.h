@@ -72,6 +72,7 @@ typedef struct qat_compare {
     char first[QAT_NAME_MAX + 160]; /* the place of the first difference */
     int64_t simulated_bytes;        /* bytes compared with the float32 simulation */
     int64_t simulated_differing;    /* how many of them differ from the engine */
+    int64_t simulated_far;          /* how many of those by more than one quantum */
     int simulated_max_quanta;       /* by at most this many quanta */
     int64_t output_bytes, output_simulated_differing; /* the same for the graph's outputs only */
     int64_t tensors_large;  /* tensors with at least min(64, 2^(bits-1)) values over all samples */

@@ -194,6 +194,7 @@ typedef struct qi_node {
     const int32_t *params;
     int32_t n_inputs, n_outputs, n_params;
     int32_t rounding;        /* qi_rounding */
+    int32_t fraction;        /* fractional bits of the accumulator, 0..QI_MAX_FRACTION */
     int64_t max_accumulator; /* the largest |accumulator| that this layer can reach; 0: it has no
                                 accumulator */
     int32_t
@@ -228,6 +229,7 @@ typedef enum qi_products {
 } qi_products;
 
 enum { QI_SAME_BYTES = 2 }; /* of qi_kernel.in_place */
+enum { QI_MAX_FRACTION = 15 };
 
 /**
  * An integer op: one table entry, for built-in and custom ops. check runs once, when the model is
@@ -247,6 +249,7 @@ typedef struct qi_kernel {
      */
     int in_place;
     qi_products products; /* what qi_model_macs counts; check has seen the weights */
+    int32_t max_fraction; /* the largest qi_node.fraction, at most QI_MAX_FRACTION */
 } qi_kernel;
 
 /**

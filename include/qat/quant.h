@@ -72,6 +72,8 @@ typedef enum qat_forward {
     QAT_FORWARD_INTEGER    /* the integers of the deployed model; docs/arithmetic.md, section 17 */
 } qat_forward;
 
+enum { QAT_FRACTION_AUTO = -1 };
+
 /** How to quantize a network. Start with qat_quant_defaults. */
 typedef struct qat_quant_options {
     qat_layout layout;
@@ -91,6 +93,12 @@ typedef struct qat_quant_options {
         layers[QAT_QUANT_LAYERS_MAX]; /* if several match a layer, the last one counts */
     qat_forward forward;              /* for training graphs */
     qat_profile profile;              /* how integer forward rounds */
+    /**
+     * Fractional bits of accumulators, at most (docs/arithmetic.md, section 3): 0..15, or
+     * QAT_FRACTION_AUTO: 15 in profile paper where weights or input have fewer than 8 bits,
+     * otherwise 0.
+     */
+    int fraction;
     /**
      * Quantizer inq, in training: the steps from which on 50, 75, 87.5 and 100 % of the weights are
      * frozen. Not part of a checkpoint.
@@ -249,6 +257,7 @@ typedef struct qat_qop {
     int n_inputs, n_outputs;
     int *inputs, *outputs; /* tensor indices */
     qi_rounding rounding;
+    int fraction; /* fractional bits of the accumulator */
     int n_params;
     int32_t params[QI_MAX_PARAMS];
     int64_t

@@ -1,8 +1,9 @@
 /**
- * conv2d, depthwise_conv2d, transpose_conv2d, fully_connected: weights, biases, multipliers,
- * window, clamp and the proof that int32 is wide enough (docs/arithmetic.md, section 3).
+ * conv2d, depthwise_conv2d, transpose_conv2d, fully_connected: weights, fraction, biases,
+ * multipliers, window, clamp and the proof that int32 is wide enough (docs/arithmetic.md, section
+ * 3).
  *
- *     |bias code - b' / (S_x S_w)|  <=  1/2 + slack of b' / (S_x S_w)
+ *     |bias code - b' 2^f / (S_x S_w)|  <=  1/2 + slack of b' 2^f / (S_x S_w)
  */
 #include "certify/certify.h"
 
@@ -62,6 +63,60 @@ cert_weights cert_weights_of(const cert *c, const cert_layer *l, char base[2 * Q
     return w;
 }
 
+static double multiplier(const struct accumulate *a, int channel)
+{
+    double const x = (double)cert_scale(a->in[X]), w = weight_scale(a, channel);
+    bool const tflite = a->c->source->profile == QAT_PROFILE_TFLITE;
+    bool const in_float32 = tflite && a->in[X]->type == QI_U8 && !a->fully_connected;
+    return (in_float32 ? (double)(float)(x * w) : x * w) / (double)cert_scale(a->y);
+}
+
+/** Is the rounding DOUBLE? */
+static bool is_split(const struct accumulate *a)
+{
+    return a->fully_connected && a->c->source->profile == QAT_PROFILE_TFLITE;
+}
+
+/* ------------------------------------------------------------------ fraction */
+
+static int most_fraction(const struct accumulate *a)
+{
+    int const asked = a->c->source->quant.fraction;
+    bool const is_coarse = a->in[X]->bits < 8 || a->in[WEIGHTS]->bits < 8;
+    if (is_split(a) || a->in[X]->bits > 8)
+        return 0;
+    if (asked >= 0)
+        return asked;
+    return is_coarse && a->c->source->profile == QAT_PROFILE_PAPER ? QI_MAX_FRACTION : 0;
+}
+
+/** Whatever slack there is, does int32 hold the accumulator with so many fractional bits? And can
+ * its multiplier be stored? */
+static bool must_fit(const struct accumulate *a, int channel, const cert_bias *b, int fraction)
+{
+    double const unit = (double)cert_scale(a->in[X]) * weight_scale(a, channel);
+    double const all = (double)a->largest[channel] + (fabs(b->real) + b->slack) / unit;
+    int32_t mult, whole, shift;
+    cert_multiplier(multiplier(a, channel), &whole, &shift);
+    cert_multiplier(ldexp(multiplier(a, channel), -fraction), &mult, &shift);
+    return ldexp(all, fraction) + 1 <= INT32_MAX && (mult || !whole);
+}
+
+/** The engine has proved that int32 holds the accumulator with the file's fraction. One more bit
+ * must not do. */
+static qat_status check_fraction(const struct accumulate *a, const cert_bias *biases)
+{
+    int const most = most_fraction(a), fraction = a->op->node->fraction;
+    bool more = fraction < most;
+    for (int i = 0; more && i < a->w.channels; i++)
+        more = must_fit(a, i, &biases[i], fraction + 1);
+    return fraction <= most && !more
+               ? QAT_OK
+               : qat_fail(a->c->err, QAT_ERR_MISMATCH,
+                          "%s: its accumulators have %d fractional bits in the file, but %s fit",
+                          a->op->name, fraction, more ? "more" : "fewer");
+}
+
 /* ------------------------------------------------------------------ accumulators, biases */
 
 /** max|q - Z_x| sum |w - Z_w| of each channel. */
@@ -87,8 +142,9 @@ static qat_status refuse_bias(const struct accumulate *a, int channel, double ex
 
 static qat_status check_bias(const struct accumulate *a, int channel, const cert_bias *b)
 {
-    double const unit = (double)cert_scale(a->in[X]) * weight_scale(a, channel);
-    double const room = (double)(INT32_MAX - a->largest[channel]);
+    int const f = a->op->node->fraction;
+    double const unit = ldexp((double)cert_scale(a->in[X]) * weight_scale(a, channel), -f);
+    double const room = INT32_MAX - ldexp((double)a->largest[channel], f);
     double real = b->real / unit, slack = b->slack / unit;
     if (slack > 0.25) {
         real = (double)b->in_float32 / unit;
@@ -106,11 +162,14 @@ static qat_status check_biases(struct accumulate *a)
     if (!biases)
         return qat_out_of_memory(a->c->err, "certificate");
     qat_status st = cert_real_biases(a->c, &a->w, biases);
+    if (!st)
+        st = check_fraction(a, biases);
     for (int i = 0; !st && i < a->w.channels; i++)
         st = check_bias(a, i, &biases[i]);
     free(biases);
     a->c->result->biases += a->w.channels;
-    float const scale = (float)((double)cert_scale(a->in[X]) * weight_scale(a, 0));
+    double const product = (double)cert_scale(a->in[X]) * weight_scale(a, 0);
+    float const scale = (float)ldexp(product, -a->op->node->fraction);
     if (!st && cert_scale(a->in[BIAS]) != scale)
         st = qat_fail(a->c->err, QAT_ERR_MISMATCH,
                       "%s: the scale of its biases is %.9g in the file, but the scales of its "
@@ -123,21 +182,14 @@ static qat_status check_largest(const struct accumulate *a)
 {
     int64_t largest = 0;
     for (int i = 0; i < a->w.channels; i++) {
-        int64_t const all = a->largest[i] + llabs((long long)int_at(a->in[BIAS], (size_t)i));
+        int64_t const all = a->largest[i] * (INT64_C(1) << a->op->node->fraction) +
+                            llabs((long long)int_at(a->in[BIAS], (size_t)i));
         largest = all > largest ? all : largest;
     }
     return cert_equal(a->c, a->op->name, "max_accumulator", a->op->node->max_accumulator, largest);
 }
 
 /* ------------------------------------------------------------------ multipliers */
-
-static double multiplier(const struct accumulate *a, int channel)
-{
-    double const x = (double)cert_scale(a->in[X]), w = weight_scale(a, channel);
-    bool const tflite = a->c->source->profile == QAT_PROFILE_TFLITE;
-    bool const in_float32 = tflite && a->in[X]->type == QI_U8 && !a->fully_connected;
-    return (in_float32 ? (double)(float)(x * w) : x * w) / (double)cert_scale(a->y);
-}
 
 /** M = significand 2^(exponent - 53) */
 static qat_status check_split(const struct accumulate *a, int channel)
@@ -159,7 +211,7 @@ static qat_status check_split(const struct accumulate *a, int channel)
 
 static qat_status check_multipliers(const struct accumulate *a)
 {
-    bool const split = a->fully_connected && a->c->source->profile == QAT_PROFILE_TFLITE;
+    bool const split = is_split(a);
     int const n = a->in[WEIGHTS]->channel_scales >= 0 ? a->w.channels : 1;
     qat_status st = cert_equal(a->c, a->op->name, "the rounding", a->op->node->rounding,
                                split ? QI_ROUND_DOUBLE : QI_ROUND_TWICE);
@@ -173,7 +225,8 @@ static qat_status check_multipliers(const struct accumulate *a)
         st = cert_check_scale_1(a->c, a->in[SHIFT]);
     for (int i = 0; !st && i < n; i++)
         st = split ? check_split(a, i)
-                   : cert_check_multiplier(a->c, a->op->name, "the multiplier", multiplier(a, i),
+                   : cert_check_multiplier(a->c, a->op->name, "the multiplier",
+                                           ldexp(multiplier(a, i), -a->op->node->fraction),
                                            int_at(a->in[MULT], (size_t)i),
                                            int_at(a->in[SHIFT], (size_t)i));
     return st;

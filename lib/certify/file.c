@@ -237,6 +237,8 @@ qat_status cert_check_form(const cert *c, const char *layer, const qi_node *op, 
         st = cert_equal(c, layer, "the number of parameters", op->n_params, n_params);
     if (!st)
         st = cert_equal(c, layer, "the rounding", op->rounding, rounding);
+    if (!st)
+        st = cert_equal(c, layer, "the number of fractional bits", op->fraction, 0);
     return st ? st : cert_equal(c, layer, "max_accumulator", op->max_accumulator, max_accumulator);
 }
 

@@ -9,7 +9,7 @@
  *
  * In each layer, the engine rounds where the simulation rounds, so both have about the same noise.
  * Only integers have two more errors: they round twice instead of once, and a bias is rounded to
- * S_x S_w, which is M = S_x S_w / S_y quanta. So a tensor of n values is refused if
+ * S_x S_w 2^-f, which is M = S_x S_w / S_y 2^-f quanta. So a tensor of n values is refused if
  *
  *     noise of the engine  >  16 k noise of the simulation + n ((2 + M / 2) S_y)^2
  *
@@ -282,7 +282,8 @@ static void add_outputs(const qat_certify_signal *s, struct tensor *all)
     }
 }
 
-/** The largest S_x S_w / S_y of a layer with weights; 0: it has none. */
+/** The largest S_x S_w / S_y of a layer with weights, for an accumulator's last bit; 0: it has
+ * none. */
 static double bias_quanta(const qi_model *model, const qi_node *op)
 {
     enum { X, WEIGHTS, BIAS, MULT, SHIFT, INPUTS };
@@ -296,8 +297,9 @@ static double bias_quanta(const qi_model *model, const qi_node *op)
         memcpy(&bits, (const uint8_t *)scales->data + sizeof bits * (size_t)i, sizeof bits);
         scale = fmax(scale, (double)cert_float(bits));
     }
-    return (double)cert_scale(qi_tensor_at(model, op->inputs[X])) * scale /
-           (double)cert_scale(qi_tensor_at(model, op->outputs[0]));
+    double const m = (double)cert_scale(qi_tensor_at(model, op->inputs[X])) * scale /
+                     (double)cert_scale(qi_tensor_at(model, op->outputs[0]));
+    return ldexp(m, -op->fraction);
 }
 
 /** Noise of the engine over that of the simulation, where a rounding is the least there is. */

@@ -18,6 +18,7 @@ static qat_status load(qat_restored *r, const char *path, qat_error *err)
     if (!st)
         st = qat_recipe_parse(&r->recipe, r->checkpoint->recipe, path, NULL, 0, err);
     if (!st) { /* limits are the machine's, whatever the file says */
+        r->checkpoint->quant.fraction = qat_recipe_fraction(r->recipe);
         r->recipe->data.memory = QAT_DEFAULT_DATA_MEMORY >> 20;
         r->recipe->data.max_pixels = QAT_PICTURE_MAX_PIXELS;
     }
@@ -157,14 +158,14 @@ static qat_status remember_sets(qat_restored *r, const char *const *sets, int n_
 /** Check that the key of quant. may be chosen after training. */
 static qat_status check_set(const char *set, qat_error *err)
 {
-    static const char *const keys[] = {
-        "quant.layout=", "quant.profile=", "quant.weight_bits=", "quant.activation_bits="};
+    static const char *const keys[] = {"quant.layout=", "quant.profile=", "quant.weight_bits=",
+                                       "quant.activation_bits=", "quant.fraction="};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (!strncmp(set, keys[i], strlen(keys[i])))
             return QAT_OK;
     return qat_fail(err, QAT_ERR_ARGUMENT,
-                    "--set %s: after training only quant.layout, quant.profile, quant.weight_bits "
-                    "and quant.activation_bits can be set",
+                    "--set %s: after training only quant.layout, quant.profile, quant.weight_bits, "
+                    "quant.activation_bits and quant.fraction can be set",
                     set);
 }
 
@@ -188,6 +189,7 @@ qat_status qat_restored_set_quant(qat_restored *restored, const char *const *set
     c->quant.weight_bits = (int)recipe->quant.weight_bits;
     c->quant.activation_bits = (int)recipe->quant.activation_bits;
     c->profile = (qat_profile)recipe->quant.profile;
+    c->quant.fraction = qat_recipe_fraction(recipe);
     qat_recipe_free(recipe);
     return QAT_OK;
 }

@@ -8,9 +8,9 @@
  *
  * After every fake_quant node, its value is replaced by the real values of the exact codes. So the
  * next layer starts with the same values as the integers, and errors do not accumulate. A bias is
- * treated alike: after the bias node, the value of each channel is moved by S1 S2 code - bias, by
- * which rounding moved the bias, but by no more than half a unit. So with few bits, where S1 S2 is
- * many quanta, the bound need not hold the rounding of biases. A bias that is wrong by one shows
+ * treated alike: after the bias node, the value of each channel is moved by S1 S2 2^-f code - bias,
+ * by which rounding moved the bias, but by no more than half a unit. So where S1 S2 is many quanta,
+ * the bound need not hold the rounding of biases. A bias that is wrong by one shows
  * the other half unit. The exact evaluation runs the graph that freeze made, so it cannot notice a
  * multiplier, a clamp or a bias that was frozen wrongly; this comparison can.
  */
@@ -200,11 +200,12 @@ static void join_tiles(struct layer *layer)
     }
 }
 
-/** S1 S2 of a channel. */
+/** S1 S2 of a channel, of an accumulator's last bit. */
 static double bias_unit(const qat_qgraph *graph, const qat_qop *op, size_t channel)
 {
     const qat_qtensor *x = &graph->tensors[op->inputs[0]], *w = &graph->tensors[op->inputs[1]];
-    return (double)x->scale * (double)(w->channel_scales ? w->channel_scales[channel] : w->scale);
+    float const s2 = w->channel_scales ? w->channel_scales[channel] : w->scale;
+    return ldexp((double)x->scale * (double)s2, -op->fraction);
 }
 
 /** Move the values by what rounding, and nothing else, did to the bias. */

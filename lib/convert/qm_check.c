@@ -217,6 +217,8 @@ static qat_status check_node(const qat_qgraph *graph, int index, uint8_t *writte
     if (!st)
         st = limit(&s, "rounding", op->rounding, QI_ROUND_NONE, QI_ROUND_EVEN, err);
     if (!st)
+        st = limit(&s, "fraction", op->fraction, 0, QI_MAX_FRACTION, err);
+    if (!st)
         st = limit(&s, "max_accumulator", op->max_accumulator, 0, INT64_MAX, err);
     for (int i = 0; !st && i < op->n_inputs; i++)
         st = check_read(&s, graph, op->inputs[i], written, err);

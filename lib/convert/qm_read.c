@@ -132,10 +132,13 @@ static qat_status read_graph(qat_qgraph *graph, const qi_model *model, qat_error
         st = read_tensor(graph, model, i, err);
     for (int32_t i = 0; !st && i < qi_node_count(model); i++) {
         const qi_node *n = qi_node_at(model, i);
-        if (qat_qgraph_op(graph, n->kernel->name, n->name, (qi_rounding)n->rounding, n->n_inputs,
-                          n->inputs, n->n_outputs, n->outputs, n->n_params, n->params,
-                          n->max_accumulator, err) < 0)
+        int const op = qat_qgraph_op(graph, n->kernel->name, n->name, (qi_rounding)n->rounding,
+                                     n->n_inputs, n->inputs, n->n_outputs, n->outputs, n->n_params,
+                                     n->params, n->max_accumulator, err);
+        if (op < 0)
             st = err->status;
+        else
+            graph->ops[op].fraction = n->fraction;
     }
     if (!st)
         st = read_io(graph, model, err);

@@ -161,7 +161,7 @@ static void add_node(struct sections *s, const qat_qop *op)
     write_range(w, add_ints(s, op->n_outputs, op->outputs));
     write_range(w, add_ints(s, op->n_params, op->params));
     qat_write_u32(w, (uint32_t)op->rounding);
-    qat_write_u32(w, 0);
+    qat_write_u32(w, (uint32_t)op->fraction);
     qat_write_u64(w, (uint64_t)op->max_accumulator);
 }
 

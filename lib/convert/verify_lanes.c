@@ -61,15 +61,17 @@ static void compare_simulation(const struct visit *at, int tensor, const uint8_t
     const struct qat_watched *w = &v->tensors[tensor];
     const float *real = w->real + (size_t)at->sample * w->count;
     qat_compare *counts = &at->lane->counts;
-    int64_t differing = 0;
+    int64_t differing = 0, far = 0;
     for (size_t i = 0; i < w->count; i++) {
         int const quanta = abs(qat_code(&w->params, real[i]) - qat_qtensor_code(t, engine[i]));
         differing += quanta != 0;
+        far += quanta > 1;
         if (quanta > counts->simulated_max_quanta)
             counts->simulated_max_quanta = quanta;
     }
     counts->simulated_bytes += (int64_t)w->count;
     counts->simulated_differing += differing;
+    counts->simulated_far += far;
     if (w->is_output) {
         counts->output_bytes += (int64_t)w->count;
         counts->output_simulated_differing += differing;
@@ -156,6 +158,7 @@ static int64_t add_lanes(qat_verifier *v)
         sum->differing += c->differing;
         sum->simulated_bytes += c->simulated_bytes;
         sum->simulated_differing += c->simulated_differing;
+        sum->simulated_far += c->simulated_far;
         sum->output_bytes += c->output_bytes;
         sum->output_simulated_differing += c->output_simulated_differing;
         if (c->simulated_max_quanta > sum->simulated_max_quanta)

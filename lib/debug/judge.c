@@ -72,7 +72,8 @@ static void judge_bias(struct judged *j, const qi_tensor *w)
     for (int c = 0; c < n; c++) {
         const qi_tensor *x = qi_tensor_at(j->d->model, j->op->inputs[QAT_IN_X]);
         double const unit =
-            (double)qat_real_scale(x) * (double)qat_real_weight_scale(j->d->model, w, c);
+            ldexp((double)qat_real_scale(x) * (double)qat_real_weight_scale(j->d->model, w, c),
+                  -j->op->fraction);
         double const v = unit * (double)qi_value_at(codes->type, codes->data, (size_t)c);
         double const off = (v - (values ? (double)values->value[c] : 0)) / j->layer->scale;
         j->biases_off += fabs(off) > OFFSET + unit / j->layer->scale / 2;

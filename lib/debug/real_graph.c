@@ -341,8 +341,10 @@ static void set_params(const qat_real_graph *r, const qi_model *model, const qi_
         values[i] = qat_real_weight_scale(model, w, qat_real_channel_of(op, w, i)) *
                     (float)(qi_value_at(w->type, w->data, i) - w->zero_point);
     for (int c = 0; c < qat_real_channels(op, w); c++)
-        biases[c] = (float)((double)qat_real_scale(x) * (double)qat_real_weight_scale(model, w, c) *
-                            (double)qi_value_at(codes->type, codes->data, (size_t)c));
+        biases[c] =
+            (float)ldexp((double)qat_real_scale(x) * (double)qat_real_weight_scale(model, w, c) *
+                             (double)qi_value_at(codes->type, codes->data, (size_t)c),
+                         -op->fraction);
 }
 
 qat_status qat_real_graph_create(qat_real_graph *r, const qi_model *model,

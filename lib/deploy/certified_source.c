@@ -66,6 +66,7 @@ static qat_status read_again(qat_certified_source *s, const qat_restored *r, qat
 static qat_quant_options quant_of(const qat_certified_source *s, const qat_restored *r)
 {
     qat_quant_options q = s->checkpoint->quant;
+    q.fraction = qat_recipe_fraction(s->recipe);
     if (r->n_sets) {
         q.layout = (qat_layout)s->recipe->quant.layout;
         q.weight_bits = (int)s->recipe->quant.weight_bits;

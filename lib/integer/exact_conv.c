@@ -21,6 +21,7 @@ struct output_stage {
     const int32_t *mult, *shift;
     bool per_channel, is_wide;
     qi_rounding rounding;
+    int64_t one;              /* 2^fraction */
     qat_requantize_fn *other; /* NULL: qi_requantize */
     int32_t zero_point, lo, hi;
 };
@@ -37,6 +38,7 @@ static struct output_stage output_stage_of(const qat_exact_call *call)
         .per_channel = qat_exact_input(call, QAT_IN_SHIFT)->dims[0] > 1,
         .is_wide = qat_exact_input(call, QAT_IN_X)->type == QI_S16,
         .rounding = op->rounding,
+        .one = INT64_C(1) << op->fraction,
         .other = call->requantize,
         .zero_point = qat_exact_output(call)->zero_point,
         .lo = op->params[op->n_params - 2],
@@ -69,7 +71,7 @@ static void store_codes(const struct output_stage *o, int first, int channels, c
     for (int i = 0; i < channels; i++) {
         int const channel = first + i;
         int64_t const acc =
-            (int64_t)sums[i] + qi_value_at(o->bias_of->type, o->bias, (size_t)channel);
+            (int64_t)sums[i] * o->one + qi_value_at(o->bias_of->type, o->bias, (size_t)channel);
         int32_t const scaled = scaled_to_output(o, acc, o->per_channel ? channel : 0);
         int64_t const code = (int64_t)scaled + o->zero_point;
         qat_exact_store(o->y, codes, at + (size_t)i,
@@ -186,10 +188,10 @@ static int rows_per_tile(const struct product *p)
 static qat_status check_accumulator(const qat_exact_call *call, bool depthwise, qat_error *err)
 {
     int64_t largest;
-    return qat_largest_accumulator(qat_exact_input(call, QAT_IN_X),
-                                   qat_exact_input(call, QAT_IN_WEIGHTS),
-                                   qat_exact_input(call, QAT_IN_BIAS), depthwise,
-                                   call->op->rounding, call->op->name, &largest, err);
+    return qat_largest_accumulator(
+        qat_exact_input(call, QAT_IN_X), qat_exact_input(call, QAT_IN_WEIGHTS),
+        qat_exact_input(call, QAT_IN_BIAS), depthwise, call->op->rounding, call->op->fraction,
+        call->op->name, &largest, err);
 }
 
 static void fill_differences(const qat_qtensor *t, double difference[256])
@@ -367,8 +369,8 @@ static qat_status exact_depthwise_conv2d(const qat_exact_call *call, qat_error *
 /* ------------------------------------------------------------------ rows */
 
 /**
- * The largest multiplier, computed from the scales and not from the integers that are to be
- * checked.
+ * The largest multiplier of accumulators, computed from the scales and not from the integers that
+ * are to be checked.
  */
 static double largest_multiplier(const qat_qgraph *graph, const qat_qop *op)
 {
@@ -376,7 +378,8 @@ static double largest_multiplier(const qat_qgraph *graph, const qat_qop *op)
     double scale = (double)w->scale;
     for (int i = 0; w->channel_scales && i < w->n_channels; i++)
         scale = fmax(scale, (double)w->channel_scales[i]);
-    return qat_input_scale(graph, op, QAT_IN_X) * scale / qat_output_scale(graph, op);
+    return ldexp(qat_input_scale(graph, op, QAT_IN_X) * scale / qat_output_scale(graph, op),
+                 -op->fraction);
 }
 
 /**

@@ -2,8 +2,8 @@
  * conv2d, depthwise_conv2d, transpose_conv2d, fully_connected: Jacob et al. section 2.2-2.4,
  * docs/arithmetic.md, section 3.
  *
- *     acc = sum (q - Z)(w - Zw) + bias                                        int32
- *     y   = clamp(Z3 + round(M acc)),   M = S1 S2 / S3
+ *     acc = sum (q - Z)(w - Zw) 2^f + bias                                    int32
+ *     y   = clamp(Z3 + round(M 2^-f acc)),   M = S1 S2 / S3
  *
  *     profile, op                  M                                     rounding
  *     paper                        float64                               QI_ROUND_TWICE
@@ -12,12 +12,14 @@
  *     tflite fully_connected       float64                               QI_ROUND_DOUBLE
  *     onnx                         every operation in float32            QI_ROUND_EVEN
  *
- * There is one M per output channel if the weights have one scale per channel. exact_conv.c
+ * There is one M per output channel if the weights have one scale per channel. f > 0 only where
+ * weights or input have fewer bits, and rounding TWICE (qat_wanted_fraction). exact_conv.c
  * evaluates these ops exactly.
  */
 #include "autograd/ops/op.h"
 #include "integer/quant_ops.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------ appending the ops */
@@ -55,19 +57,20 @@ static double multiplier(const struct accumulate *a, int channel)
                                       in_float32);
 }
 
-/** mult [n] and shift [n], or the significand's halves [n, 2] and exponent [n]. */
+/** Of M 2^-f: mult [n] and shift [n], or the significand's halves [n, 2] and exponent [n]. */
 static void fill_multipliers(const struct accumulate *a, bool split, int32_t *mult, int32_t *shift)
 {
     for (int c = 0; c < a->n_multipliers; c++) {
+        double const m = ldexp(multiplier(a, c), -a->e->fraction);
         if (split) {
             int64_t significand;
             int exponent;
-            qat_split_multiplier(multiplier(a, c), &significand, &exponent);
+            qat_split_multiplier(m, &significand, &exponent);
             mult[2 * c] = (int32_t)(uint32_t)significand;
             mult[2 * c + 1] = (int32_t)(significand >> 32);
             shift[c] = exponent;
         } else {
-            qat_requantize_multiplier(multiplier(a, c), &mult[c], &shift[c]);
+            qat_requantize_multiplier(m, &mult[c], &shift[c]);
         }
     }
 }
@@ -133,8 +136,8 @@ static qat_status begin(struct accumulate *a, qat_error *err)
     qat_status st = a->inputs[QAT_IN_BIAS] < 0 ? append_zero_bias(a, err) : QAT_OK;
     if (!st)
         st = qat_largest_accumulator(tensor(a, QAT_IN_X), tensor(a, QAT_IN_WEIGHTS),
-                                     tensor(a, QAT_IN_BIAS), a->depthwise, a->rounding, e->name,
-                                     &a->max_accumulator, err);
+                                     tensor(a, QAT_IN_BIAS), a->depthwise, a->rounding, e->fraction,
+                                     e->name, &a->max_accumulator, err);
     return st ? st : append_multipliers(a, a->rounding == QI_ROUND_DOUBLE, err);
 }
 
@@ -146,7 +149,11 @@ static qat_status finish(const struct accumulate *a, const char *op, int n_param
     with_constants.inputs = a->inputs;
     qat_clamp_codes(&a->e->graph->tensors[a->e->output], a->e->act_min, a->e->act_max,
                     &params[n_params - 2], &params[n_params - 1]);
-    return qat_emit_op(&with_constants, op, a->rounding, n_params, params, a->max_accumulator, err);
+    qat_status const st =
+        qat_emit_op(&with_constants, op, a->rounding, n_params, params, a->max_accumulator, err);
+    if (!st)
+        a->e->graph->ops[a->e->graph->n_ops - 1].fraction = a->e->fraction;
+    return st;
 }
 
 /** Append either convolution. Their seventh parameter is groups or the depth multiplier. */
@@ -219,64 +226,84 @@ qat_status qat_emit_fully_connected(const qat_emit *e, qat_error *err)
 
 /* ------------------------------------------------------------------ freeze */
 
-/** Weights and bias of the layer as constants; inputs: x, weights, bias. */
-static qat_status freeze_constants(const qat_fused_layer *layer, bool depthwise, int inputs[3],
-                                   qat_error *err)
+/** A layer that is being frozen: weights and bias become constants, then it becomes an op. */
+struct frozen {
+    qat_emit emit; /* its inputs: x, weights, bias */
+    int inputs[3];
+};
+
+/** M of each channel; NULL: out of memory. */
+static double *multipliers_of(const qat_fused_layer *layer, const struct accumulate *a)
 {
-    inputs[QAT_IN_X] = layer->inputs[0];
-    qat_status st = qat_freeze_weights(layer, layer->weights, &inputs[QAT_IN_WEIGHTS], err);
-    if (!st)
-        st = qat_freeze_bias(layer, inputs[QAT_IN_WEIGHTS], depthwise, &inputs[QAT_IN_BIAS], err);
-    return st;
+    double *m = qat_arena_array(layer->graph->memory, (size_t)a->channels, sizeof *m);
+    for (int c = 0; m && c < a->channels; c++)
+        m[c] = multiplier(a, c);
+    return m;
 }
 
-static qat_emit emit_of_constants(const qat_fused_layer *layer, const int inputs[3])
+static qat_status freeze_bias(const qat_fused_layer *layer, struct frozen *z, bool depthwise,
+                              bool fully_connected, qat_error *err)
 {
-    qat_emit e = qat_emit_of(layer);
-    e.n_inputs = 3;
-    e.inputs = inputs;
-    return e;
+    struct accumulate a = {
+        .e = &z->emit, .depthwise = depthwise, .fully_connected = fully_connected};
+    memcpy(a.inputs, z->inputs, sizeof z->inputs);
+    const qat_qtensor *w = tensor(&a, QAT_IN_WEIGHTS);
+    a.channels = w->dims[depthwise ? w->rank - 1 : 0];
+    const double *multipliers = multipliers_of(layer, &a);
+    if (!multipliers)
+        return qat_out_of_memory(err, layer->head->name);
+    z->emit.fraction = qat_wanted_fraction(layer->options, layer->profile, fully_connected,
+                                           tensor(&a, QAT_IN_X)->bits, w->bits);
+    return qat_freeze_bias(layer, z->inputs[QAT_IN_WEIGHTS], depthwise, multipliers,
+                           &z->emit.fraction, &z->inputs[QAT_IN_BIAS], err);
+}
+
+static qat_status freeze_constants(const qat_fused_layer *layer, bool depthwise,
+                                   bool fully_connected, struct frozen *z, qat_error *err)
+{
+    *z = (struct frozen){.emit = qat_emit_of(layer), .inputs = {layer->inputs[0]}};
+    z->emit.n_inputs = 3;
+    z->emit.inputs = z->inputs;
+    qat_status const st =
+        qat_freeze_weights(layer, layer->weights, &z->inputs[QAT_IN_WEIGHTS], err);
+    return st ? st : freeze_bias(layer, z, depthwise, fully_connected, err);
 }
 
 static qat_status freeze_conv2d(const qat_fused_layer *layer, qat_error *err)
 {
-    int inputs[3];
+    struct frozen z;
     qat_window window;
     qat_status st = qat_window_of(&window, layer->head, err);
     if (!st)
-        st = freeze_constants(layer, false, inputs, err);
-    qat_emit const e = emit_of_constants(layer, inputs);
-    return st ? st : qat_emit_conv2d(&e, &window, err);
+        st = freeze_constants(layer, false, false, &z, err);
+    return st ? st : qat_emit_conv2d(&z.emit, &window, err);
 }
 
 static qat_status freeze_depthwise_conv2d(const qat_fused_layer *layer, qat_error *err)
 {
-    int inputs[3];
+    struct frozen z;
     qat_window window;
     qat_status st = qat_window_of(&window, layer->head, err);
     if (!st)
-        st = freeze_constants(layer, true, inputs, err);
-    qat_emit const e = emit_of_constants(layer, inputs);
-    return st ? st : qat_emit_depthwise_conv2d(&e, &window, err);
+        st = freeze_constants(layer, true, false, &z, err);
+    return st ? st : qat_emit_depthwise_conv2d(&z.emit, &window, err);
 }
 
 static qat_status freeze_transpose_conv2d(const qat_fused_layer *layer, qat_error *err)
 {
-    int inputs[3];
+    struct frozen z;
     qat_window window;
     qat_status st = qat_transposed_window_of(&window, layer->head, err);
     if (!st)
-        st = freeze_constants(layer, false, inputs, err);
-    qat_emit const e = emit_of_constants(layer, inputs);
-    return st ? st : qat_emit_transpose_conv2d(&e, &window, err);
+        st = freeze_constants(layer, false, false, &z, err);
+    return st ? st : qat_emit_transpose_conv2d(&z.emit, &window, err);
 }
 
 static qat_status freeze_fully_connected(const qat_fused_layer *layer, qat_error *err)
 {
-    int inputs[3];
-    qat_status const st = freeze_constants(layer, false, inputs, err);
-    qat_emit const e = emit_of_constants(layer, inputs);
-    return st ? st : qat_emit_fully_connected(&e, err);
+    struct frozen z;
+    qat_status const st = freeze_constants(layer, false, true, &z, err);
+    return st ? st : qat_emit_fully_connected(&z.emit, err);
 }
 
 const qat_quant qat_quant_conv2d = {

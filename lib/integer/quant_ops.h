@@ -29,6 +29,7 @@ typedef struct qat_emit {
     const int *inputs; /* inputs of the engine op, without mult, shift and table */
     int output;
     float act_min, act_max; /* real bounds of a fused activation, or -inf, inf */
+    int fraction; /* accumulating ops: fractional bits of the accumulator, which the bias has */
 } qat_emit;
 
 /** The same layer in this form: head's name, its data inputs, its output. */
@@ -158,6 +159,18 @@ qat_status qat_append_status(int index, const qat_error *err);
 double qat_accumulator_multiplier(float s1, float s2, float s3, bool in_float32);
 /** bias / scale to the nearest integer, half away from zero, limited to +-room. */
 int32_t qat_bias_code(double bias, double scale, int64_t room);
+/** The bits that the codes of a fake_quant_weights node need. */
+int qat_weight_bits(const qat_node *weights, qat_layout layout);
+/** The most fractional bits that the options want for a layer; bits: of input and weights. */
+int qat_wanted_fraction(const qat_quant_options *options, qat_profile profile, bool fully_connected,
+                        int input_bits, int weight_bits);
+/**
+ * The largest f <= most with which one channel's accumulator has f fractional bits: it fits int32,
+ * and the multiplier M 2^-f can be stored.
+ * @param bound  its largest |sum|
+ * @param bias   in units of S_x S_w
+ */
+int qat_largest_fraction(int most, int64_t bound, double bias, double multiplier);
 /**
  * The largest |sum (q - Z)(w - Zw)| of each output channel over all inputs of x.
  * @param depthwise  channels are the last axis of the weights, otherwise the first
@@ -172,16 +185,19 @@ void qat_accumulator_bounds(const qat_qtensor *x, const qat_qtensor *w, bool dep
  */
 qat_status qat_largest_accumulator(const qat_qtensor *x, const qat_qtensor *w,
                                    const qat_qtensor *bias, bool depthwise, qi_rounding rounding,
-                                   const char *name, int64_t *largest, qat_error *err);
+                                   int fraction, const char *name, int64_t *largest,
+                                   qat_error *err);
 /** Append the ops of a layer, by its head's own freeze function or the default of its role. */
 qat_status qat_freeze_layer(const qat_fused_layer *layer, qat_error *err);
 /**
- * Append the bias of an ACCUMULATE layer: int32 on scale S_x S_w. If the accumulator could overflow
- * with the bias, the bias is clamped, with a warning. If it could overflow without it, this is an
- * error.
+ * Append the bias of an ACCUMULATE layer: int32 on scale S_x S_w 2^-fraction. If the accumulator
+ * could overflow with the bias, the bias is clamped, with a warning. If it could overflow without
+ * it, this is an error.
+ * @param multipliers  M of each channel
+ * @param fraction     in: the most fractional bits that are wanted; out: those that there are
  */
-qat_status qat_freeze_bias(const qat_fused_layer *layer, int weights, bool depthwise, int *index,
-                           qat_error *err);
+qat_status qat_freeze_bias(const qat_fused_layer *layer, int weights, bool depthwise,
+                           const double *multipliers, int *fraction, int *index, qat_error *err);
 
 /* ------------------------------------------------------------------ exact evaluation */
 

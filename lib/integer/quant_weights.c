@@ -2,7 +2,7 @@
  * Constants of accumulating layers: weight codes, int32 biases, and the proof that no accumulator
  * leaves int32 (docs/arithmetic.md, sections 1 and 3).
  *
- *     acc = sum (q - Z)(w - Zw) + bias,   |acc| <= max|q - Z| sum |w - Zw| + |bias| < 2^31
+ *     acc = sum (q - Z)(w - Zw) 2^f + bias,   |acc| <= max|q - Z| sum |w - Zw| 2^f + |bias| < 2^31
  */
 #include "base/number.h"
 #include "fakequant/weights.h"
@@ -81,8 +81,7 @@ static qat_status check_values(const qat_qtensor *t, const qat_node *weights,
     return st;
 }
 
-/** The bits of the codes that a node uses. */
-static int bits_of_codes(const qat_node *weights, qat_layout layout)
+int qat_weight_bits(const qat_node *weights, qat_layout layout)
 {
     int32_t lo, hi;
     qat_qparams const p = qat_weight_qparams(weights, 0);
@@ -123,7 +122,7 @@ qat_status qat_freeze_weights(const qat_fused_layer *layer, const qat_node *weig
     qat_weight_view const view = qat_weight_view_of(weights);
     qat_layout const layout = (qat_layout)qat_attr(weights, "layout");
     qat_qtensor t = {.type = layout == QAT_LAYOUT_INT8 ? QI_S8 : QI_U8,
-                     .bits = bits_of_codes(weights, layout),
+                     .bits = qat_weight_bits(weights, layout),
                      .rank = shape->rank,
                      .source_index = -1};
     snprintf(t.name, sizeof t.name, "%s", weights->name);
@@ -160,7 +159,7 @@ void qat_accumulator_bounds(const qat_qtensor *x, const qat_qtensor *w, bool dep
 
 qat_status qat_largest_accumulator(const qat_qtensor *x, const qat_qtensor *w,
                                    const qat_qtensor *bias, bool depthwise, qi_rounding rounding,
-                                   const char *name, int64_t *largest, qat_error *err)
+                                   int fraction, const char *name, int64_t *largest, qat_error *err)
 {
     size_t const channels = (size_t)w->dims[depthwise ? w->rank - 1 : 0];
     bool const is_wide = x->type == QI_S16 && rounding != QI_ROUND_TWICE;
@@ -172,7 +171,8 @@ qat_status qat_largest_accumulator(const qat_qtensor *x, const qat_qtensor *w,
     *largest = 0;
     for (size_t c = 0; c < channels; c++) {
         int64_t const b = qi_value_at(bias->type, bias->data, c);
-        int64_t const bound = b < -most || b > most ? most + 1 : bounds[c] + llabs((long long)b);
+        int64_t const sum = bounds[c] * (INT64_C(1) << fraction);
+        int64_t const bound = b < -most || b > most ? most + 1 : sum + llabs((long long)b);
         *largest = bound > *largest ? bound : *largest;
     }
     free(bounds);
@@ -182,19 +182,59 @@ qat_status qat_largest_accumulator(const qat_qtensor *x, const qat_qtensor *w,
                     name, *largest, is_wide ? "48 bits" : "int32");
 }
 
+/* ------------------------------------------------------------------ fraction */
+
+int qat_wanted_fraction(const qat_quant_options *options, qat_profile profile, bool fully_connected,
+                        int input_bits, int weight_bits)
+{
+    bool const rounds_twice =
+        profile == QAT_PROFILE_PAPER || (profile == QAT_PROFILE_TFLITE && !fully_connected);
+    if (!rounds_twice || input_bits > 8)
+        return 0;
+    if (options->fraction != QAT_FRACTION_AUTO)
+        return options->fraction;
+    bool const is_coarse = input_bits < 8 || weight_bits < 8;
+    return profile == QAT_PROFILE_PAPER && is_coarse ? QI_MAX_FRACTION : 0;
+}
+
+static bool can_be_stored(double multiplier, int fraction)
+{
+    int32_t whole, mult;
+    int shift;
+    qat_quantize_multiplier(multiplier, &whole, &shift);
+    qat_quantize_multiplier(ldexp(multiplier, -fraction), &mult, &shift);
+    return mult != 0 || whole == 0;
+}
+
+int qat_largest_fraction(int most, int64_t bound, double bias, double multiplier)
+{
+    int f = most;
+    while (f > 0 && !(ldexp((double)bound, f) + fabs(round(ldexp(bias, f))) <= INT32_MAX &&
+                      can_be_stored(multiplier, f)))
+        f--;
+    return f;
+}
+
 /* ------------------------------------------------------------------ bias */
 
 /** What is needed to turn a layer's biases into int32. */
 struct bias_frame {
     const qat_fused_layer *layer;
     const qat_qtensor *x, *w;
-    const int64_t *bounds; /* by channel: bound of the accumulator without bias */
+    const int64_t *bounds; /* by channel: bound of the sum */
+    int fraction;
 };
 
+/** S_x S_w 2^-fraction */
 static double bias_scale(const struct bias_frame *f, int channel)
 {
     float const w = f->w->channel_scales ? f->w->channel_scales[channel] : f->w->scale;
-    return (double)f->x->scale * (double)w;
+    return ldexp((double)f->x->scale * (double)w, -f->fraction);
+}
+
+static double real_bias(const struct bias_frame *f, int channel)
+{
+    return f->layer->bias ? (double)f->layer->bias[channel] : 0.0;
 }
 
 int32_t qat_bias_code(double bias, double scale, int64_t room)
@@ -212,8 +252,8 @@ static qat_status bias_code(const struct bias_frame *f, int channel, int32_t *co
                             qat_error *err)
 {
     const char *name = f->layer->head->name;
-    double const real = f->layer->bias ? (double)f->layer->bias[channel] : 0.0;
-    int64_t const room = INT32_MAX - f->bounds[channel];
+    double const real = real_bias(f, channel);
+    int64_t const room = INT32_MAX - f->bounds[channel] * (INT64_C(1) << f->fraction);
     if (room < 0)
         return qat_fail(err, QAT_ERR_NUMERIC,
                         "%s: channel %d: its accumulator can reach %" PRId64
@@ -259,8 +299,8 @@ static qat_status bias_codes(const struct bias_frame *f, int channels, int32_t *
 }
 
 /**
- * Append the codes. Their scale is S_x S_w. If each channel has its own scale, only the first is
- * noted; the others follow from the weights'.
+ * Append the codes, with their scale. If each channel has its own, only the first is noted; the
+ * others follow from the weights'.
  */
 static qat_status append_bias(const struct bias_frame *f, int channels, int32_t *codes, int *index,
                               qat_error *err)
@@ -277,8 +317,8 @@ static qat_status append_bias(const struct bias_frame *f, int channels, int32_t 
     return qat_append_status(*index, err);
 }
 
-qat_status qat_freeze_bias(const qat_fused_layer *layer, int weights, bool depthwise, int *index,
-                           qat_error *err)
+qat_status qat_freeze_bias(const qat_fused_layer *layer, int weights, bool depthwise,
+                           const double *multipliers, int *fraction, int *index, qat_error *err)
 {
     const qat_qtensor *w = &layer->graph->tensors[weights];
     const qat_qtensor *x = &layer->graph->tensors[layer->inputs[0]];
@@ -288,10 +328,14 @@ qat_status qat_freeze_bias(const qat_fused_layer *layer, int weights, bool depth
                         layer->head->name, layer->n_bias, channels);
     int64_t *bounds = qat_arena_array(layer->graph->memory, (size_t)channels, sizeof *bounds);
     int32_t *codes = qat_arena_array(layer->graph->memory, (size_t)channels, sizeof *codes);
-    struct bias_frame const f = {layer, x, w, bounds};
+    struct bias_frame f = {layer, x, w, bounds, 0};
     if (!bounds || !codes)
         return qat_out_of_memory(err, layer->head->name);
     qat_accumulator_bounds(x, w, depthwise, bounds);
+    for (int c = 0; c < channels; c++)
+        *fraction = qat_largest_fraction(*fraction, bounds[c], real_bias(&f, c) / bias_scale(&f, c),
+                                         multipliers[c]);
+    f.fraction = *fraction;
     qat_status const st = bias_codes(&f, channels, codes, err);
     return st ? st : append_bias(&f, channels, codes, index, err);
 }

@@ -61,7 +61,9 @@ typedef struct fwd_layer {
     const qat_node *weights; /* fake_quant_weights */
     bool depthwise, fully_connected;
     int channels;
-    int64_t depth; /* products per sum */
+    int64_t depth;                /* products per sum */
+    int fraction;                 /* fractional bits of the accumulator in this step */
+    double *biases, *multipliers; /* [channels] in units of sums; M */
     qat_window window;
     int spread_h, spread_w; /* transposed conv: its stride, and `window` has 1; otherwise 0 */
     uint8_t *spread;        /* its input for `window`: codes a stride apart, zero_points between */

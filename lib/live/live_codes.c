@@ -3,8 +3,8 @@
  *
  *     y    = slope z + offset,  z = S1 S2_c sum + b
  *     M    = slope S1 S2_c / S3
- *     bias = round((slope b + offset) / (slope S1 S2_c))
- *     code = clamp(Z3 + requantize(sum + bias, M))
+ *     bias = round((slope b + offset) 2^f / (slope S1 S2_c))
+ *     code = clamp(Z3 + requantize(sum 2^f + bias, M 2^-f))
  *
  * slope is s / sB with batch statistics and 1 with averages; with averages, M and bias are those of
  * export, bit for bit. z is made strip by strip together with the codes: as 16-bit notes
@@ -20,6 +20,7 @@
 #include "integer/quant_ops.h"
 #include "live/live.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -151,27 +152,46 @@ static int64_t largest_sum(const fwd_graph *f, const fwd_layer *l, int channel)
 }
 
 /** Like qat_freeze_bias: sum and bias together fit int32. */
-static int32_t bias_code(const fwd_graph *f, const fwd_layer *l, int c, double bias, double scale)
+static int32_t bias_code(const fwd_graph *f, const fwd_layer *l, int c)
 {
     enum { MOST_BITS = 16 }; /* of a product */
-    double const q = bias / scale;
-    if (q < (double)(INT32_MAX - (l->depth << MOST_BITS)) &&
-        q > -(double)(INT32_MAX - (l->depth << MOST_BITS)))
-        return qat_bias_code(bias, scale, INT32_MAX);
-    return qat_bias_code(bias, scale, INT32_MAX - largest_sum(f, l, c));
+    double const q = l->biases[c], unit = ldexp(1, -l->fraction);
+    if (l->fraction > 0 || (q < (double)(INT32_MAX - (l->depth << MOST_BITS)) &&
+                            q > -(double)(INT32_MAX - (l->depth << MOST_BITS))))
+        return qat_bias_code(q, unit, INT32_MAX);
+    return qat_bias_code(q, unit, INT32_MAX - largest_sum(f, l, c));
 }
 
-static void set_channel(fwd_graph *f, fwd_layer *l, int c, double slope, double bias,
-                        const qat_qparams *p)
+/** The fractional bits that export would give a layer with these biases and multipliers. */
+static int fraction_of(const fwd_graph *f, const fwd_layer *l)
+{
+    int fraction = qat_wanted_fraction(f->options, f->options->profile, l->fully_connected,
+                                       fwd_codes_of(f, l->head->inputs[0])->bits,
+                                       qat_weight_bits(l->weights, f->options->layout));
+    for (int c = 0; fraction > 0 && c < l->channels; c++)
+        fraction =
+            qat_largest_fraction(fraction, largest_sum(f, l, c), l->biases[c], l->multipliers[c]);
+    return fraction;
+}
+
+/** The real numbers of a channel that become integers. */
+static void set_reals_of_channel(fwd_graph *f, fwd_layer *l, int c, double slope, double bias,
+                                 const qat_qparams *p)
 {
     bool const tflite = f->options->profile == QAT_PROFILE_TFLITE;
     bool const in_float32 = tflite && f->options->layout == QAT_LAYOUT_UINT8 && !l->fully_connected;
     float const s1 = fwd_codes_of(f, l->head->inputs[0])->p.scale;
-    double const m =
+    l->biases[c] = bias / (sum_scale(f, l, c) * slope);
+    l->multipliers[c] =
         qat_accumulator_multiplier(s1, l->weight_scales[c], p->scale, in_float32) * slope;
+}
+
+static void set_channel(fwd_graph *f, fwd_layer *l, int c)
+{
+    double const m = ldexp(l->multipliers[c], -l->fraction);
     int32_t shift;
-    l->wide.bias[c] = bias_code(f, l, c, bias, sum_scale(f, l, c) * slope);
-    if (tflite && l->fully_connected) {
+    l->wide.bias[c] = bias_code(f, l, c);
+    if (f->options->profile == QAT_PROFILE_TFLITE && l->fully_connected) {
         qat_split_multiplier(m, &l->significand[c], &l->wide.left[c]);
         return;
     }
@@ -185,8 +205,11 @@ void fwd_set_multipliers(fwd_graph *f, fwd_layer *l, const qat_real *slope, cons
 {
     for (int c = 0; c < l->channels; c++) {
         qat_real const s = slope ? slope[c] : 1, b = bias_of(l, c);
-        set_channel(f, l, c, (double)s, (double)(slope ? s * b + offset[c] : b), p);
+        set_reals_of_channel(f, l, c, (double)s, (double)(slope ? s * b + offset[c] : b), p);
     }
+    l->fraction = fraction_of(f, l);
+    for (int c = 0; c < l->channels; c++)
+        set_channel(f, l, c);
     qat_wide_lay_ints(l->wide.bias, (size_t)l->channels);
     qat_wide_lay_ints(l->wide.mult, (size_t)l->channels);
     qat_wide_lay_ints(l->wide.left, (size_t)l->channels);
@@ -225,10 +248,12 @@ static inline uint8_t code_of(int32_t value, struct limits m)
 /** For layers with every M below 1: a loop that vectorizes. */
 QAT_VECTOR static void codes_right(const int32_t *restrict sums, const int32_t *restrict bias,
                                    const int32_t *restrict mult, const int32_t *restrict right,
-                                   struct limits m, size_t n, uint8_t *restrict codes)
+                                   struct limits m, int32_t one, size_t n, uint8_t *restrict codes)
 {
-    for (size_t i = 0; i < n; i++) /* a multiplier is not INT32_MIN */
-        codes[i] = code_of(qi_rdbp(qi_srdhm_fitting(sums[i] + bias[i], mult[i]), right[i]), m);
+    for (size_t i = 0; i < n; i++) { /* a multiplier is not INT32_MIN */
+        int32_t const acc = sums[i] * one + bias[i];
+        codes[i] = code_of(qi_rdbp(qi_srdhm_fitting(acc, mult[i]), right[i]), m);
+    }
 }
 
 static void codes_any(const struct requantize *r, const int32_t *sums, size_t first, size_t n,
@@ -237,9 +262,9 @@ static void codes_any(const struct requantize *r, const int32_t *sums, size_t fi
     const fwd_wide *w = &r->l->wide;
     for (size_t i = 0; i < n; i++) {
         size_t const at = first + i, c = at % (size_t)r->l->channels;
-        int32_t const sum = sums[i] + w->bias[at];
-        codes[i] = code_of(r->split ? qi_requantize_double(sum, r->l->significand[c], w->left[at])
-                                    : qi_requantize(sum, w->mult[at], w->left[at] - w->right[at]),
+        int32_t const acc = sums[i] * (1 << r->l->fraction) + w->bias[at];
+        codes[i] = code_of(r->split ? qi_requantize_double(acc, r->l->significand[c], w->left[at])
+                                    : qi_requantize(acc, w->mult[at], w->left[at] - w->right[at]),
                            r->limits);
     }
 }
@@ -267,8 +292,8 @@ static void requantize_rows(const struct requantize *r, const int32_t *sums, siz
         if (r->codes && (r->split || r->shifts_left))
             codes_any(r, sums + i, first, m, r->codes + at + i);
         else if (r->codes)
-            codes_right(sums + i, w->bias + first, w->mult + first, w->right + first, r->limits, m,
-                        r->codes + at + i);
+            codes_right(sums + i, w->bias + first, w->mult + first, w->right + first, r->limits,
+                        1 << r->l->fraction, m, r->codes + at + i);
         if (!r->line)
             reals(sums + i, w->z_scale + first, w->z_offset + first, m, r->z + at + i);
     }

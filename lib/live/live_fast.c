@@ -75,6 +75,7 @@ static bool describe(fwd_fast *o, const qat_qgraph *g, int batch)
                         .n_outputs = 1,
                         .n_params = op->n_params,
                         .rounding = op->rounding,
+                        .fraction = op->fraction,
                         .max_accumulator = op->max_accumulator};
     o->model = (qi_model){.tensors = tensors, .nodes = &o->node};
     o->model.n_tensors = g->n_tensors;

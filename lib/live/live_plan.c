@@ -175,6 +175,8 @@ static bool allocate_layer(fwd_graph *f, fwd_layer *l)
     l->least = take(f, &ok, 2 * n, sizeof(int32_t));
     l->partial = take(f, &ok, 2 * (size_t)QAT_BLOCKS * wide, sizeof(double) + sizeof(int32_t));
     l->significand = take(f, &ok, n, sizeof(int64_t));
+    l->biases = take(f, &ok, n, sizeof(double));
+    l->multipliers = take(f, &ok, n, sizeof(double));
     l->wide.bias = take(f, &ok, 4 * wide, sizeof(int32_t));
     l->wide.z_scale = take(f, &ok, 2 * wide, sizeof(qat_real));
     l->range.smallest = take(f, &ok, 2 * wide, sizeof(int32_t));

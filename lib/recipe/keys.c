@@ -419,6 +419,9 @@ static const qat_key keys[] = {
     INT(quant, bn_reestimate, "0", 0, 1e9,
         "at export, average the statistics of batch norm again over this many training batches, "
         "with quantized weights; 0: keep those of training"),
+    CHOICE(quant, fraction, "auto", "auto|0|1|2|3|4|5|6|7|8|9|10|11|12|13|14|15",
+           "fractional bits of accumulators, at most, as far as int32 has room; auto: profile "
+           "paper, where weights or input of a layer have fewer than 8 bits: 15, otherwise 0"),
     STEPS(quant, range_log_every, "never", true,
           "how often to write the ranges, scales and changed weight codes of every layer to "
           "quant.csv"),

@@ -159,6 +159,11 @@ static int64_t learn_delay(const qat_recipe *r, const qat_quant_options *q, int6
     return later(1, qat_steps_resolve(&r->quant.learn_delay, per_epoch, total, start));
 }
 
+int qat_recipe_fraction(const qat_recipe *r)
+{
+    return QAT_FRACTION_AUTO + r->quant.fraction;
+}
+
 static void set_delays(qat_quant_options *q, const qat_recipe *r, int64_t per_epoch, int64_t total)
 {
     int64_t const delay = qat_steps_resolve(&r->quant.quant_delay, per_epoch, total, 0);
@@ -188,6 +193,7 @@ qat_status qat_recipe_quant_options(qat_quant_options *q, const qat_recipe *r,
     q->input_max = input->max;
     q->power_of_two = r->quant.power_of_two;
     q->range_rate = r->quant.range_rate;
+    q->fraction = qat_recipe_fraction(r);
     set_delays(q, r, per_epoch, total);
     qat_status st = set_ranges(q->weight_ranges, r, "weight_ranges", r->quant.weight_ranges, true,
                                registry, err);

@@ -169,6 +169,7 @@ struct qat_recipe {
     struct {
         bool enabled;
         int layout, profile, bn_fold, forward; /* the enums of quant.h */
+        int fraction;                          /* qat_recipe_fraction */
         int64_t weight_bits, activation_bits;
         double ema_decay, input_min, input_max;
         qat_steps quant_delay, weight_delay, activation_delay, bn_freeze_delay, learn_delay;
@@ -193,6 +194,9 @@ struct qat_recipe {
     qat_recipe_layer *quant_layers; /* [quant.layer NAME]: name is a pattern */
     struct qat_recipe_private *private_;
 };
+
+/** quant.fraction as qat_quant_options.fraction. */
+int qat_recipe_fraction(const qat_recipe *recipe);
 
 /** Where a key was set: "file:12", "--set section.key=value", or "file" if it was not set. */
 enum { QAT_RECIPE_WHERE_MAX = 256 };

@@ -19,6 +19,7 @@ qat_quant_options qat_quant_defaults(void)
                                .activation_ranges = "ema",
                                .learn_delay = 1,
                                .range_rate = 1,
+                               .fraction = QAT_FRACTION_AUTO,
                                .inq_stages = {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX}};
 }
 
@@ -180,6 +181,9 @@ qat_status qat_quant_check(const qat_quant_options *o, qat_error *err)
         ((unsigned)o->forward > QAT_FORWARD_INTEGER || (unsigned)o->profile > QAT_PROFILE_TFLITE))
         st = qat_fail(err, QAT_ERR_ARGUMENT, "unknown forward %d or profile %d", (int)o->forward,
                       (int)o->profile);
+    if (!st && (o->fraction < QAT_FRACTION_AUTO || o->fraction > QI_MAX_FRACTION))
+        st = qat_fail(err, QAT_ERR_ARGUMENT, "fraction %d is not in 0..%d", o->fraction,
+                      QI_MAX_FRACTION);
     if (!st)
         st = qat_quant_check_forward(o, err);
     return st ? st : check_delays(o, err);

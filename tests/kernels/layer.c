@@ -44,6 +44,7 @@ struct layer layer_random(const struct layer *most, uint64_t *seed)
     l.y = random_type(seed);
     l.bits = node_random_in(seed, 0, 2) ? 8 : node_random_in(seed, 2, 7);
     l.relu = (int)(node_random(seed) & 1);
+    l.fraction = node_random_in(seed, 0, 1) ? node_random_in(seed, 0, QI_MAX_FRACTION) : 0;
     l.x_fill = random_fill(seed);
     l.w_fill = random_fill(seed);
     return l;
@@ -81,6 +82,17 @@ static struct shapes shapes_of(const struct layer *l, uint64_t *seed)
         .rank = 2, .x = {l->batch, l->c}, .w = {l->o, l->c}, .y = {l->batch, l->o}};
 }
 
+static int32_t fraction_of(const struct layer *l, const int32_t w[4])
+{
+    int64_t const channels = l->kernel_h && !l->multiplier ? w[0] : l->kernel_h ? w[3] : w[0];
+    int64_t const depth = (int64_t)w[0] * w[1] * (l->kernel_h ? w[2] * w[3] : 1) / channels;
+    int64_t const most = depth << 2 * l->bits;
+    int32_t f = l->fraction;
+    while (f > 0 && most << f >= INT32_MAX / 2)
+        f--;
+    return f;
+}
+
 void layer_build(one_node *n, const struct layer *l, const qi_kernel *kernel, uint64_t *seed)
 {
     struct shapes s = shapes_of(l, seed);
@@ -92,6 +104,7 @@ void layer_build(one_node *n, const struct layer *l, const qi_kernel *kernel, ui
     s.params[s.n_params++] =
         node_random_in(seed, 0, 1) ? lowest + 255 : node_random_in(seed, lo, lowest + 255);
     node_init(n, kernel, QI_ROUND_TWICE, seed);
+    n->node.fraction = fraction_of(l, s.w);
     node_codes(n, QI_ACTIVATION, l->x, l->bits, x_zero, s.rank, s.x, l->x_fill);
     node_codes(n, QI_CONSTANT, l->weights, l->bits, w_zero, s.rank, s.w, l->w_fill);
     node_requantization(n, s.y[s.rank - 1], l->shift_lo, l->shift_hi);
@@ -106,10 +119,11 @@ void layer_compare(const struct layer *l, const qi_kernel *kernel, const qi_fast
     one_node n;
     snprintf(what, sizeof what,
              "%s: x %dx%dx%dx%d to %d channels, or each to %d, kernel %dx%d stride %d,%d dilation "
-             "%d,%d pad %d,%d types %d %d %d bits %d relu %d shifts %d..%d fills %d %d",
+             "%d,%d pad %d,%d types %d %d %d bits %d relu %d shifts %d..%d fraction %d fills %d %d",
              isa->name, l->batch, l->h, l->w, l->c, l->o, l->multiplier, l->kernel_h, l->kernel_w,
              l->stride_h, l->stride_w, l->dilation_h, l->dilation_w, l->pad_top, l->pad_left, l->x,
-             l->weights, l->y, l->bits, l->relu, l->shift_lo, l->shift_hi, l->x_fill, l->w_fill);
+             l->weights, l->y, l->bits, l->relu, l->shift_lo, l->shift_hi, l->fraction, l->x_fill,
+             l->w_fill);
     layer_build(&n, l, kernel, seed);
     bool const leaves = may_leave && n.tensors[1].type == QI_U8 && n.tensors[1].zero_point == 0;
     ck_assert_msg(node_check(&n), "%s", what);

@@ -10,9 +10,10 @@ struct layer {
     int32_t o, multiplier; /* output channels; depthwise: for each of the input's, and o is 0 */
     int32_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w, pad_top, pad_left;
     qi_type x, weights, y;
-    int bits; /* of x and the weights */
-    int relu; /* clamp_lo is the zero-point */
-    int shift_lo, shift_hi;
+    int bits;               /* of x and the weights */
+    int relu;               /* clamp_lo is the zero-point */
+    int shift_lo, shift_hi; /* without the fraction */
+    int fraction;           /* at most; so large that int32 holds the accumulator */
     node_fill x_fill, w_fill;
 };
 

@@ -140,8 +140,9 @@ void node_requantization(one_node *n, int32_t channels, int32_t shift_lo, int32_
         values[i] = node_random_in(n->seed, any ? 1 << 30 : 0, INT32_MAX);
     }
     node_s32(n, count, values);
+    int32_t const f = n->node.fraction;
     for (int32_t i = 0; i < count; i++)
-        values[i] = node_random_in(n->seed, shift_lo, shift_hi);
+        values[i] = qi_clamp(node_random_in(n->seed, shift_lo, shift_hi) - f, -31, 31);
     node_s32(n, count, values);
     free(values);
 }

@@ -39,7 +39,7 @@ struct tally {
 
 /* ------------------------------------------------------------------ drawing */
 
-/** max over channels of D sum |w - Z_w| + |bias|, as the engine checks it. */
+/** D sum |w - Z_w| 2^fraction + |bias|, as the engine checks it. */
 static int64_t largest_sum(const struct test_case *c, int32_t channel)
 {
     const qi_gemm_layer *l = &c->layer;
@@ -47,7 +47,7 @@ static int64_t largest_sum(const struct test_case *c, int32_t channel)
     int64_t sum = 0;
     for (int32_t k = 0; k < l->depth; k++)
         sum += abs((l->weights[channel * l->depth + k] ^ l->w_codes.flip) - l->w_codes.offset);
-    return sum * (up > down ? up : down) + labs(c->bias[channel]);
+    return (sum * (up > down ? up : down) << l->requant.fraction) + labs(c->bias[channel]);
 }
 
 static void draw_codes(struct test_case *c, kt_rng *rng)
@@ -70,6 +70,19 @@ static void draw_codes(struct test_case *c, kt_rng *rng)
                 c->weights[i] = (uint8_t)(l->w_codes.flip ^
                                           (uint8_t)(l->w_codes.offset + kt_between(rng, -20, 20) +
                                                     kt_between(rng, -20, 20)));
+}
+
+/** The largest fraction <= most with which int32 holds all sums and biases of some size. */
+static int32_t fraction_of(struct test_case *c, int32_t most)
+{
+    qi_gemm_layer *l = &c->layer;
+    l->requant.fraction = most;
+    for (int32_t i = 0; i < l->channels; i++) {
+        c->bias[i] = 1 << 30;
+        while (l->requant.fraction > 0 && largest_sum(c, i) > INT32_MAX)
+            l->requant.fraction--;
+    }
+    return l->requant.fraction;
 }
 
 /** A multiplier that brings sums of up to most to codes, or, now and then, any. */
@@ -108,9 +121,12 @@ static void draw_requant(struct test_case *c, kt_rng *rng)
     int const kind = (int)(kt_next(rng) % 6), is_double = kind == 3; /* 0: right shifts alone */
     int const is_sums = kind == 4, is_even = kind == 5;
     int const lowest = l->y_is_signed ? -128 : 0;
+    int32_t const f =
+        kind < 3 && kt_next(rng) % 2 ? fraction_of(c, kt_between(rng, 0, QI_MAX_FRACTION)) : 0;
+    l->requant = (qi_requant){.fraction = f};
     l->max_accumulator = 0;
     for (int32_t i = 0; i < l->channels; i++) {
-        c->bias[i] = kt_between(rng, -1000, 1000);
+        c->bias[i] = kt_between(rng, -1000 * (1 << f), 1000 * (1 << f));
         int64_t const most = largest_sum(c, i);
         if (kt_next(rng) % 16 == 0)
             c->bias[i] =
@@ -134,6 +150,7 @@ static void draw_requant(struct test_case *c, kt_rng *rng)
                                           : is_double ? QI_ROUND_DOUBLE
                                           : is_even   ? QI_ROUND_EVEN
                                                       : QI_ROUND_TWICE,
+                              .fraction = f,
                               .zero_point = kt_between(rng, lowest, lowest + 255),
                               .lo = whole ? lowest : lo,
                               .hi = whole ? lowest + 255 : hi};
@@ -325,12 +342,12 @@ static void check(struct test_case *c, int32_t rows, int32_t depth, int32_t chan
     r->x = x + offset;
     snprintf(c->text, sizeof c->text,
              "%d rows in lines of %d, K %d in segments of %d, N %d, x ^ %#x - %d, w ^ %#x - %d, "
-             "fill %d, rounding %d, zero_point %d, "
+             "fill %d, rounding %d, fraction %d, zero_point %d, "
              "clamp %d..%d",
              rows, r->line, depth, c->layer.segment, channels, c->layer.x_codes.flip,
              c->layer.x_codes.offset, c->layer.w_codes.flip, c->layer.w_codes.offset, fill,
-             c->layer.requant.rounding, c->layer.requant.zero_point, c->layer.requant.lo,
-             c->layer.requant.hi);
+             c->layer.requant.rounding, c->layer.requant.fraction, c->layer.requant.zero_point,
+             c->layer.requant.lo, c->layer.requant.hi);
     for (int i = 0; gemm_variant[i].name; i++)
         if (gemm_variant[i].runs_here())
             run_case(c, gemm_variant[i].table, rng, &tallies[i]);

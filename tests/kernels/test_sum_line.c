@@ -5,26 +5,34 @@
  *     test_sum_line [SEED [CHANNELS]]
  *
  * Channels are random, and those of real networks that have no line of their own multiplier. These
- * must get a turned one.
+ * must get a turned one. Half of the random channels have a fraction.
  */
 #include "kernels/kernel_test.h"
 
 #include "infer/arithmetic/fixedpoint.h"
 #include "infer/host/loops/sum_line.h"
+#include "qat/infer.h"
 
 /** A channel: codes lo..hi without zero_point, and how its sums become codes. */
 struct channel {
     int32_t mult, right, lo, hi;
     int64_t most;
+    int32_t fraction, bias;
 };
 
 struct tally {
-    int64_t own, turned, none, codes, differing;
+    int64_t own, turned, none, codes, differing, scaled, scaled_none;
 };
+
+static int64_t accumulator(const struct channel *c, int64_t s)
+{
+    return s * (1 << c->fraction) + c->bias;
+}
 
 static int32_t code_of(const struct channel *c, int64_t s)
 {
-    return qi_clamp(qi_requantize((int32_t)s, c->mult, -c->right), c->lo, c->hi);
+    return qi_clamp(qi_requantize((int32_t)accumulator(c, s), c->mult, -c->right - c->fraction),
+                    c->lo, c->hi);
 }
 
 static int32_t code_by(const struct channel *c, const qi_sum_line *line, int32_t mult, int64_t s)
@@ -38,15 +46,18 @@ static void compare(const struct channel *c, int negative, const qi_sum_line *li
                     int64_t s, struct tally *t)
 {
     for (int64_t at = s - 2; at <= s + 2; at++) {
-        if ((negative ? at >= 0 : at < 0) || at > c->most || at < -c->most)
+        int const is_negative = accumulator(c, at) < 0;
+        if (negative != is_negative || at > c->most || at < -c->most)
             continue;
         int32_t const wanted = code_of(c, at), got = code_by(c, line, mult, at);
         t->codes++;
         if (wanted == got)
             continue;
         if (!t->differing++)
-            printf("multiplier %d by %d, right %d, codes %d..%d: sum %lld is %d, not %d\n", c->mult,
-                   mult, c->right, c->lo, c->hi, (long long)at, wanted, got);
+            printf("multiplier %d by %d, right %d, codes %d..%d, fraction %d, bias %d: sum %lld is "
+                   "%d, not %d\n",
+                   c->mult, mult, c->right, c->lo, c->hi, c->fraction, c->bias, (long long)at,
+                   wanted, got);
     }
 }
 
@@ -54,11 +65,13 @@ static void compare_all(const struct channel *c, int negative, const qi_sum_line
                         int32_t mult, struct tally *t)
 {
     for (int32_t code = c->lo - 1; code <= c->hi + 1; code++) {
-        double const middle = (code - 0.5) * (double)(INT64_C(1) << (31 + c->right)) / c->mult;
+        double const middle = (code - 0.5) * (double)(INT64_C(1) << (31 + c->right)) / c->mult -
+                              (double)c->bias / (1 << c->fraction);
         if (middle < 4e9 && middle > -4e9)
             compare(c, negative, line, mult, (int64_t)middle, t);
     }
     compare(c, negative, line, mult, 0, t);
+    compare(c, negative, line, mult, -c->bias / (1 << c->fraction), t);
     compare(c, negative, line, mult, c->most, t);
     compare(c, negative, line, mult, -c->most, t);
 }
@@ -75,16 +88,19 @@ static int check(const struct channel *c, int negative, int turns, struct tally 
         compare_all(c, negative, &line, c->mult, t);
         return 1;
     }
-    for (int i = 0; i < QI_SUM_LINE_TURNS; i++) {
-        int32_t const mult = qi_sum_line_turn(c->mult, c->right, c->most, i);
-        if (!mult ||
-            !qi_sum_line_find_turned(negative, c->mult, mult, c->right, first, end, c->most, &line))
+    qi_sum_steps const steps = {c->mult, c->right, c->fraction, c->bias, c->most};
+    t->scaled += c->fraction > 0;
+    for (int i = -1; i < QI_SUM_LINE_TURNS; i++) {
+        int32_t const mult = i < 0 ? c->mult : qi_sum_line_turn(c->mult, c->right, c->most, i);
+        if (!mult || (i < 0 && !c->fraction) ||
+            !qi_sum_line_find_turned(negative, &steps, mult, first, end, &line))
             continue;
         t->turned++;
         compare_all(c, negative, &line, mult, t);
         return 1;
     }
     t->none++;
+    t->scaled_none += c->fraction > 0;
     return 0;
 }
 
@@ -101,19 +117,34 @@ static struct channel draw(kt_rng *rng)
     return c;
 }
 
+/** The same with a fraction, as layers of few bits have it: the largest that int32 has room for. */
+static struct channel draw_scaled(kt_rng *rng)
+{
+    struct channel c = draw(rng);
+    c.right = kt_between(rng, 1, 8);
+    c.most = kt_between(rng, 1, 1 << kt_between(rng, 1, 24));
+    c.fraction = QI_MAX_FRACTION;
+    while (c.most << c.fraction > INT32_MAX - (1 << 29))
+        c.fraction--;
+    int32_t const room = (int32_t)(INT32_MAX - (c.most << c.fraction));
+    int32_t const most = room >> kt_between(rng, 0, 20);
+    c.bias = kt_between(rng, -most, most);
+    return c;
+}
+
 int main(int argc, char **argv)
 {
     /* multiplier, right, codes, largest sum */
     static const struct channel rare[] = {
-        {1398455978, 8, 0, 255, 884340},      {1593944290, 8, 0, 128, 799744},
-        {1273504148, 8, -130, 125, 309624},   {1597113433, 8, 0, 255, 2945760},
-        {1591073920, 9, 0, 127, 2658176},     {1607696174, 9, 0, 255, 5144370},
-        {1306161943, 10, -103, 152, 5257845}, {1724819057, 10, 0, 255, 19863480},
-        {1372748209, 9, 0, 255, 17628915},    {1473161903, 8, 0, 255, 2852430},
-        {2003535426, 9, 0, 255, 4485450},     {1354898514, 8, 0, 255, 2017050},
-        {1672079403, 9, 0, 255, 7268265},     {1150139608, 9, 0, 255, 10918590},
-        {2146032748, 10, 0, 255, 18581595},   {1449483277, 5, 0, 255, 492789},
-        {1711374759, 6, 0, 255, 1085094},
+        {1398455978, 8, 0, 255, 884340, 0, 0},      {1593944290, 8, 0, 128, 799744, 0, 0},
+        {1273504148, 8, -130, 125, 309624, 0, 0},   {1597113433, 8, 0, 255, 2945760, 0, 0},
+        {1591073920, 9, 0, 127, 2658176, 0, 0},     {1607696174, 9, 0, 255, 5144370, 0, 0},
+        {1306161943, 10, -103, 152, 5257845, 0, 0}, {1724819057, 10, 0, 255, 19863480, 0, 0},
+        {1372748209, 9, 0, 255, 17628915, 0, 0},    {1473161903, 8, 0, 255, 2852430, 0, 0},
+        {2003535426, 9, 0, 255, 4485450, 0, 0},     {1354898514, 8, 0, 255, 2017050, 0, 0},
+        {1672079403, 9, 0, 255, 7268265, 0, 0},     {1150139608, 9, 0, 255, 10918590, 0, 0},
+        {2146032748, 10, 0, 255, 18581595, 0, 0},   {1449483277, 5, 0, 255, 492789, 0, 0},
+        {1711374759, 6, 0, 255, 1085094, 0, 0},
     };
     uint64_t const seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 20261123;
     int const channels = argc > 2 ? atoi(argv[2]) : 1000;
@@ -127,11 +158,16 @@ int main(int argc, char **argv)
         struct channel const c = draw(&rng);
         for (int kind = 0; kind < 4; kind++)
             check(&c, kind % 2, kind / 2, &t);
+        struct channel const scaled = draw_scaled(&rng);
+        check(&scaled, 0, 1, &t);
+        check(&scaled, 1, 1, &t);
     }
-    int const failed = t.differing || missing || !were_rare || !t.own || !t.turned;
+    int const failed = t.differing || missing || !were_rare || !t.own || !t.turned ||
+                       t.scaled_none * 20 > t.scaled;
     printf("%s - sum_line: %lld lines, %lld turned ones, %lld not found, %d of them of networks; "
-           "%lld codes, %lld differing (seed %llu)\n",
+           "with a fraction %lld, %lld not found; %lld codes, %lld differing (seed %llu)\n",
            failed ? "not ok" : "ok", (long long)t.own, (long long)t.turned, (long long)t.none,
-           missing, (long long)t.codes, (long long)t.differing, (unsigned long long)seed);
+           missing, (long long)t.scaled, (long long)t.scaled_none, (long long)t.codes,
+           (long long)t.differing, (unsigned long long)seed);
     return failed;
 }

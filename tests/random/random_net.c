@@ -448,6 +448,11 @@ static void choose_options(struct builder *b)
         o->bn_freeze_delay = o->weight_delay + between(b, 0, 2);
     net->calibration_steps = between(b, 1, 2);
     net->training_steps = between(b, 0, 3);
+    /* With a stream of its own, so that all else stays. Most networks for TensorFlow Lite have
+     * none, so that their answers are equal there. */
+    qat_rng rng = qat_rng_at(net->seed, 3, net->index);
+    bool const asked = qat_rng_below(&rng, net->profile == QAT_PROFILE_TFLITE ? 4 : 2) == 0;
+    o->fraction = asked ? (int)qat_rng_below(&rng, QI_MAX_FRACTION + 1) : QAT_FRACTION_AUTO;
 }
 
 /** Add ops whose outputs have size 1, or another size than their inputs. */

@@ -127,6 +127,8 @@ static void print_ops(const qat_qgraph *g)
             printf("%d", (int)op->params[k]);
         }
         printf(" round=%s", rounding_name(op->rounding));
+        if (op->fraction)
+            printf(" fraction=%d", op->fraction);
         if (op->max_accumulator)
             printf(" max|acc|=%lld", (long long)op->max_accumulator);
         printf("\n");
@@ -378,8 +380,8 @@ static void json_op(const qat_qgraph *g, int i)
         json_ints("M0", mults, op->rounding == QI_ROUND_DOUBLE ? 2 * n : n);
         json_ints("shift", shifts, n);
     }
-    printf(", \"rounding\": \"%s\", \"max_accumulator\": %lld}", rounding_name(op->rounding),
-           (long long)op->max_accumulator);
+    printf(", \"rounding\": \"%s\", \"fraction\": %d, \"max_accumulator\": %lld}",
+           rounding_name(op->rounding), op->fraction, (long long)op->max_accumulator);
 }
 
 static void json_model(const inspected *x)

@@ -156,6 +156,9 @@ const char *onnx_summed(onnx_writer *w, const qi_node *node, const char *bias, i
                         const char *sum)
 {
     onnx_scaling const by = scaling_of(w, node, rank);
+    int32_t const one = 1 << node->fraction;
+    if (node->fraction)
+        sum = onnx_both(w, "Mul", sum, onnx_scalar(&w->m, "one", ONNX_S32, &one));
     const char *x = onnx_both(w, "Add", sum, bias);
     if (w->m.failed)
         return "";

@@ -1,5 +1,6 @@
 /** Layers with weights: convolutions and fully connected layers. */
 #include "export/onnx/write.h"
+#include "qat/rounding.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -69,18 +70,23 @@ static const char *dequantized(onnx_writer *w, const char *wanted, const char *c
     return onnx_output(&w->m, node, onnx_name(&w->m, wanted));
 }
 
-/** The bias as codes; of rank 3: one for each plane. 64 bits become 32, which ONNX has. */
+/**
+ * The bias as codes; of rank 3: one for each plane. 64 bits become 32, which ONNX has. Only of
+ * integers may it have fractional bits: otherwise its scale must be that of x times that of the
+ * weights, and it is rounded.
+ */
 static qat_status write_bias(onnx_writer *w, const qi_node *node, int rank, const char **name)
 {
     const onnx_tensor *b = onnx_in(w, node, BIAS);
     size_t const n = (size_t)b->of->dims[0];
     int64_t const dims[] = {b->of->dims[0], 1, 1};
     int32_t *codes = onnx_take(&w->m, n, sizeof *codes);
+    int const drop = w->integer ? 0 : node->fraction;
     for (size_t i = 0; codes && i < n; i++) {
         int64_t const value = qi_value_at(b->of->type, b->of->data, i);
         if (value < INT32_MIN || value > INT32_MAX)
             return onnx_refuse(w, node, "its bias needs more than 32 bits");
-        codes[i] = (int32_t)value;
+        codes[i] = qi_rdbp((int32_t)value, drop);
     }
     *name = codes ? onnx_constant(&w->m, b->of->name, ONNX_S32, rank, dims, codes) : "";
     return QAT_OK;

@@ -1,6 +1,8 @@
 /** Tensors of an integer graph as tensors of a .tflite file. */
 #include "export/tflite/out.h"
 
+#include "qat/rounding.h"
+
 #include <string.h>
 
 const qat_qtensor *tfo_input(const tfo *o, int i)
@@ -109,6 +111,18 @@ int tfo_weights(tfo *o, int channel_axis)
     return o->index[tensor] = tfo_add_tensor(&o->file, w->name, &d);
 }
 
+/** The codes of a bias without fractional bits, which the format has not; check.c tells it. */
+static const void *whole_bias(tfo *o, const qat_qtensor *bias)
+{
+    if (o->op->fraction == 0)
+        return bias->data;
+    size_t const n = qat_qtensor_count(bias);
+    int32_t *codes = qat_arena_array(&o->file.arena, n, sizeof *codes);
+    for (size_t i = 0; codes && i < n; i++)
+        codes[i] = qi_rdbp(((const int32_t *)bias->data)[i], o->op->fraction);
+    return codes;
+}
+
 /**
  * Layers may share a bias, but its scale is of each layer: S_x S_w. With 16-bit codes, a bias of 32
  * bits means sums of 32 bits; where they have 64, the bias of zeros stays out.
@@ -130,7 +144,11 @@ int tfo_bias(tfo *o)
         scales[i] = x->scale * (w->channel_scales ? w->channel_scales[i] : w->scale);
     d.scales = scales;
     d.n_scales = n;
-    d.buffer = tfo_add_buffer(&o->file, bias->data, qat_qtensor_bytes(bias));
+    const void *codes = whole_bias(o, bias);
+    if (!codes)
+        o->file.failed = true;
+    else
+        d.buffer = tfo_add_buffer(&o->file, codes, qat_qtensor_bytes(bias));
     return tfo_add_tensor(&o->file, bias->name, &d);
 }
 

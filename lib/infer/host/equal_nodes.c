@@ -37,7 +37,7 @@ static int params_are_equal(const qi_node *a, const qi_node *b)
 
 static int nodes_are_equal(const qi_model *m, const qi_node *a, const qi_node *b)
 {
-    return a->kernel == b->kernel && a->rounding == b->rounding &&
+    return a->kernel == b->kernel && a->rounding == b->rounding && a->fraction == b->fraction &&
            a->max_accumulator == b->max_accumulator && a->in_place == b->in_place &&
            a->n_inputs == b->n_inputs && a->n_outputs == b->n_outputs &&
            a->n_params == b->n_params && params_are_equal(a, b) &&

@@ -233,6 +233,8 @@ int qi_rule_layer(qi_checker *c)
             "rounding of 8-bit codes", c->node->rounding, QI_ROUND_TWICE);
     qi_rule(c, !is_wide || c->node->rounding != QI_ROUND_EVEN, QI_ERR_PARAM,
             "rounding of 16-bit codes", c->node->rounding, QI_ROUND_TWICE);
+    int32_t const most = is_wide || c->node->rounding != QI_ROUND_TWICE ? 0 : QI_MAX_FRACTION;
+    qi_rule(c, c->node->fraction <= most, QI_ERR_PARAM, "fraction", c->node->fraction, most);
     return qi_rule_codes_or_wide(c, 0, 0);
 }
 
@@ -362,7 +364,7 @@ static int32_t some_weight_sums(uint32_t sums[COLUMNS], const qi_tensor *w, int6
     return n;
 }
 
-/** The maximum over channels of D sum |w - Z_w| + |bias|. */
+/** The maximum over channels of D sum |w - Z_w| 2^fraction + |bias|. */
 static int64_t largest_accumulator(const qi_checker *c, int64_t channels, int64_t stride,
                                    int64_t step)
 {
@@ -377,7 +379,8 @@ static int64_t largest_accumulator(const qi_checker *c, int64_t channels, int64_
             int64_t const b = qi_value_at(bias->type, bias->data, (size_t)o);
             if (b <= -INT64_MAX / 2 || b >= INT64_MAX / 2)
                 return INT64_MAX;
-            int64_t const bound = largest * sums[i] + (b < 0 ? -b : b);
+            int64_t const sum = (largest * sums[i]) << c->node->fraction; /* below 2^63 */
+            int64_t const bound = sum + (b < 0 ? -b : b);
             most = bound > most ? bound : most;
         }
     }
@@ -398,7 +401,7 @@ static int are_equal(const qi_tensor *a, const qi_tensor *b)
 static int sum_alike(const qi_model *m, const qi_node *a, const qi_node *b)
 {
     return are_equal(qi_input(m, a, 1), qi_input(m, b, 1)) &&
-           are_equal(qi_input(m, a, 2), qi_input(m, b, 2)) &&
+           are_equal(qi_input(m, a, 2), qi_input(m, b, 2)) && a->fraction == b->fraction &&
            qi_largest_difference(qi_input(m, a, 0)) == qi_largest_difference(qi_input(m, b, 0));
 }
 
@@ -473,6 +476,7 @@ qi_requant qi_requant_of(const qi_call *call, int32_t at)
                         .mult_step = qi_count(mult) > each,
                         .shift_step = qi_count(shift) > 1,
                         .rounding = call->node->rounding,
+                        .fraction = call->node->fraction,
                         .zero_point = qi_output(call->model, call->node)->zero_point,
                         .lo = call->node->params[at],
                         .hi = call->node->params[at + 1]};

@@ -110,7 +110,8 @@ enum { QI_ACC_INPUTS = 5 }; /* x, weights, bias, mult, shift */
 
 /**
  * Check the types of x, weights and output: the weights hold 8-bit codes, x and the output 8-bit
- * codes or 16-bit codes with zero_point 0. Only these may have QI_ROUND_LONG.
+ * codes or 16-bit codes with zero_point 0. Only these may have QI_ROUND_LONG, and only 8-bit codes
+ * with QI_ROUND_TWICE a fraction.
  */
 int qi_rule_layer(qi_checker *c);
 /**
@@ -134,7 +135,7 @@ typedef struct qi_requant {
     const int32_t *bias, *mult, *shift;
     const int64_t *bias_s64;       /* if the bias is QI_S64; bias is then NULL */
     int32_t mult_step, shift_step; /* 1: one per channel; 0: one for all channels */
-    int32_t rounding;
+    int32_t rounding, fraction;
     int32_t zero_point, lo, hi; /* of the output */
 } qi_requant;
 
@@ -154,10 +155,16 @@ static inline int32_t qi_requant_value(const qi_requant *r, int32_t o, int32_t a
                                         : qi_requantize(acc, *mult, shift);
 }
 
-/** The code of output channel o for the accumulator acc: eq. 7 and section 2.4 of Jacob et al. */
-static inline int32_t qi_requant_code(const qi_requant *r, int32_t o, int32_t acc)
+/** The accumulator of output channel o: the sum of its products and the bias. */
+static inline int32_t qi_requant_accumulator(const qi_requant *r, int32_t o, int32_t sum)
 {
-    int32_t const value = qi_requant_value(r, o, acc + r->bias[o]);
+    return sum * (1 << r->fraction) + r->bias[o];
+}
+
+/** The code of output channel o for a sum of products: eq. 7 and section 2.4 of Jacob et al. */
+static inline int32_t qi_requant_code(const qi_requant *r, int32_t o, int32_t sum)
+{
+    int32_t const value = qi_requant_value(r, o, qi_requant_accumulator(r, o, sum));
     return qi_clamp(qi_saturate_i64((int64_t)value + r->zero_point), r->lo, r->hi);
 }
 

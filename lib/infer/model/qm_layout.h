@@ -74,7 +74,7 @@ enum {
     QM_NODE_OUTPUTS = 16,        /* range of ints */
     QM_NODE_PARAMS = 24,         /* range of ints */
     QM_NODE_ROUNDING = 32,       /* u32 */
-    QM_NODE_RESERVED = 36,       /* 4 zero bytes */
+    QM_NODE_FRACTION = 36,       /* u32 */
     QM_NODE_MAX_ACCUMULATOR = 40 /* i64 */
 };
 

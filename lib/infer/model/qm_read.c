@@ -444,7 +444,7 @@ static qi_status read_node(qi_model *m, const qi_kernel_set *kernels, int32_t in
     const uint8_t *p = m->qm + qm_u32(m->qm + QM_AT_NODES) + (size_t)index * QM_NODE_BYTES;
     qi_node *node = &m->nodes[index];
     const char *op = NULL;
-    uint32_t const rounding = qm_u32(p + QM_NODE_ROUNDING);
+    uint32_t const rounding = qm_u32(p + QM_NODE_ROUNDING), fraction = qm_u32(p + QM_NODE_FRACTION);
     *node = (qi_node){.max_accumulator = qm_i64(p + QM_NODE_MAX_ACCUMULATOR)};
     qi_status st = read_node_ranges(m, node, p, index, err);
     if (!st)
@@ -463,8 +463,11 @@ static qi_status read_node(qi_model *m, const qi_kernel_set *kernels, int32_t in
         node->kernel = qi_kernel_in(kernels->second, op);
     if (!node->kernel)
         return qi_fail(err, QI_ERR_UNKNOWN_OP, op, index, 0, 0);
-    return all_zero(p + QM_NODE_RESERVED, QM_NODE_MAX_ACCUMULATOR - QM_NODE_RESERVED,
-                    "reserved bytes of a node", index, err);
+    int32_t const most = node->kernel->max_fraction;
+    if (most < 0 || most > QI_MAX_FRACTION || fraction > (uint32_t)most)
+        return qi_fail(err, QI_ERR_FORMAT, "fraction", index, fraction, most);
+    node->fraction = (int32_t)fraction;
+    return QI_OK;
 }
 
 qi_status qm_read_nodes(qi_model *m, const qi_kernel_set *kernels, qi_error *err)

@@ -149,5 +149,9 @@ static void run(const qi_call *call)
     qi_run_conv2d_part(call, 0, y[0] * y[1] * y[2], NULL); /* at most QM_MAX_TENSOR_VALUES */
 }
 
-const qi_kernel qi_kernel_conv2d = {
-    .name = "conv2d", .check = check, .scratch = scratch, .run = run, .products = QI_PRODUCTS_ROWS};
+const qi_kernel qi_kernel_conv2d = {.name = "conv2d",
+                                    .check = check,
+                                    .scratch = scratch,
+                                    .run = run,
+                                    .products = QI_PRODUCTS_ROWS,
+                                    .max_fraction = QI_MAX_FRACTION};

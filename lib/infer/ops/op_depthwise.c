@@ -150,4 +150,5 @@ const qi_kernel qi_kernel_depthwise_conv2d = {.name = "depthwise_conv2d",
                                               .check = check,
                                               .scratch = scratch,
                                               .run = run,
-                                              .products = QI_PRODUCTS_LAST};
+                                              .products = QI_PRODUCTS_LAST,
+                                              .max_fraction = QI_MAX_FRACTION};

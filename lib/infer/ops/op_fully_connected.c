@@ -82,4 +82,5 @@ const qi_kernel qi_kernel_fully_connected = {.name = "fully_connected",
                                              .check = check,
                                              .scratch = scratch,
                                              .run = run,
-                                             .products = QI_PRODUCTS_ROWS};
+                                             .products = QI_PRODUCTS_ROWS,
+                                             .max_fraction = QI_MAX_FRACTION};

@@ -139,4 +139,5 @@ const qi_kernel qi_kernel_transpose_conv2d = {.name = "transpose_conv2d",
                                               .check = check,
                                               .scratch = scratch,
                                               .run = run,
-                                              .products = QI_PRODUCTS_SPREAD};
+                                              .products = QI_PRODUCTS_SPREAD,
+                                              .max_fraction = QI_MAX_FRACTION};

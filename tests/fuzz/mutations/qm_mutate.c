@@ -81,6 +81,7 @@ static void change_node(struct mutation *m)
                                           {QM_NODE_PARAMS, 4},
                                           {QM_NODE_PARAMS + 4, 4},
                                           {QM_NODE_ROUNDING, 4},
+                                          {QM_NODE_FRACTION, 4},
                                           {QM_NODE_MAX_ACCUMULATOR, 4},
                                           {QM_NODE_MAX_ACCUMULATOR + 4, 4}};
     size_t index;

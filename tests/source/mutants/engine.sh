@@ -22,6 +22,8 @@ mutant layer-clamp test_property lib/infer/model/op.c \
     's/\.hi = call->node->params\[at + 1\]/.hi = call->node->params[at + 1] - 1/'
 mutant layer-one-multiplier test_property lib/infer/model/op.c \
     's/\.mult_step = qi_count(mult) > each/.mult_step = 0/'
+mutant layer-fraction test_property lib/infer/model/op.c \
+    's/\.fraction = call->node->fraction,/.fraction = call->node->fraction > 3 ? 3 : call->node->fraction,/'
 mutant depthwise-dilation test_property lib/infer/ops/op_depthwise.c \
     's/tx.start + kx \* g->dilation_w/tx.start + kx/'
 mutant depthwise-multiplier test_property lib/infer/ops/op_depthwise.c \

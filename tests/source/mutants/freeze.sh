@@ -20,7 +20,7 @@ freeze_mutant freeze-conv-padding lib/integer/quant_ops.c 's/(int)(total \/ 2)/(
 freeze_mutant freeze-clamp lib/integer/quant_ops.c \
     's/roundf(bound \/ t->scale)/roundf(0.97f * bound \/ t->scale)/'
 freeze_mutant freeze-bias-scale lib/integer/quant_weights.c \
-    's/return (double)f->x->scale \* (double)w;/return 1.1 * (double)f->x->scale * (double)w;/'
+    's/return ldexp((double)f->x->scale \* (double)w,/return ldexp(1.1 * (double)f->x->scale * (double)w,/'
 freeze_mutant freeze-weights lib/integer/quant_weights.c \
     's/? qat_code_per_channel(&p,/? -qat_code_per_channel(\&p,/'
 freeze_mutant freeze-requantize lib/integer/quant_activation.c \

@@ -39,7 +39,7 @@ export_mutant bias-first-scale lib/integer/quant_weights.c 's/f->w->channel_scal
 export_mutant bias-previous-channel lib/integer/quant_weights.c \
     's/(double)f->layer->bias\[channel\] : 0.0;/(double)f->layer->bias[channel > 0 ? channel - 1 : 0] : 0.0;/'
 export_mutant bias-last-channel-left-out lib/integer/quant_weights.c \
-    's/double const real = f->layer->bias ?/double const real = f->layer->bias \&\& (channel == 0 || channel + 1 < f->layer->n_bias) ?/'
+    's/return f->layer->bias ? (double)/return f->layer->bias \&\& (channel == 0 || channel + 1 < f->layer->n_bias) ? (double)/'
 export_mutant bias-clamped-to-16-bits lib/integer/quant_weights.c \
     's/^    return (int32_t)q;/    return (int32_t)(q > 32767 ? 32767 : q < -32768 ? -32768 : q) \/ (q > 2000 ? 2 : 1);/'
 # Calibrated: what equalization and correction may not change, and what clipping may not forget.

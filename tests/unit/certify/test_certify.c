@@ -279,6 +279,7 @@ static void change_op(struct net *n, qat_qop *op)
 {
     CHANGE(*op->name, '?', "name", op->name, 0);
     CHANGE(op->max_accumulator, op->max_accumulator + 1, "max_accumulator", op->name, 0);
+    CHANGE(op->fraction, op->fraction ? op->fraction - 1 : 1, "fraction", op->name, 0);
     CHANGE(op->rounding, op->rounding == QI_ROUND_NONE ? QI_ROUND_TWICE : QI_ROUND_NONE, "rounding",
            op->name, 0);
     for (int i = 0; i < op->n_params; i++) {

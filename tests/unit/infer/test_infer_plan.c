@@ -396,6 +396,7 @@ struct conv_case {
     int32_t mult, shift;
     int64_t max_accumulator;
     qi_rounding rounding;
+    int fraction;
     int n_inputs;
     const char *op;
 };
@@ -425,6 +426,7 @@ static void try_conv(const struct conv_case *v, qi_status expected)
     int const inputs[] = {x, w, net_s32(g, 4, 1, bias), net_s32(g, 1, 1, &v->mult),
                           net_s32(g, 1, 1, &v->shift)};
     net_op(g, v->op, v->rounding, v->n_inputs, inputs, y, 9, v->params, v->max_accumulator);
+    g->ops[0].fraction = v->fraction;
     net_io(g, x, y);
     qi_host *host = NULL;
     net_open(&host, g, expected);
@@ -467,6 +469,11 @@ START_TEST(test_conv_refused)
     TRY_CONV(QI_ERR_PARAM, v.shift = 32);
     TRY_CONV(QI_ERR_PARAM, v.shift = -32);
     TRY_CONV(QI_ERR_OVERFLOW, v.max_accumulator--);
+    enum { SUM = 255 * 18 * 255 };
+    TRY_CONV(QI_OK, v.fraction = 10, v.max_accumulator = SUM * 1024 + 7);
+    TRY_CONV(QI_ERR_OVERFLOW, v.fraction = 10);
+    TRY_CONV(QI_ERR_OVERFLOW, v.fraction = 11, v.max_accumulator = SUM * INT64_C(2048) + 7);
+    TRY_CONV(QI_ERR_PARAM, v.fraction = 1, v.rounding = QI_ROUND_EVEN);
     TRY_CONV(QI_ERR_SHAPE, v.y[3] = 3);
     TRY_CONV(QI_ERR_SHAPE, v.x[3] = 3);
     TRY_CONV(QI_ERR_SHAPE, v.y[0] = 2);

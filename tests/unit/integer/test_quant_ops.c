@@ -31,6 +31,8 @@ static const struct scheme schemes[] = {
 
 enum { N_SCHEMES = sizeof schemes / sizeof *schemes, MAX_CHANNELS = 8 };
 
+static qat_quant_options options; /* of all layers */
+
 struct fixture {
     qat_registry *registry;
     qat_graph *graph;
@@ -76,6 +78,7 @@ static void set_up(struct fixture *f, const struct scheme *s, const char *op, co
 {
     qat_error err;
     char quant[64];
+    options = qat_quant_defaults();
     memset(f, 0, sizeof *f);
     ck_assert_int_eq(qat_registry_create(&f->registry, &err), QAT_OK);
     ck_assert_int_eq(qat_graph_create(&f->graph, f->registry, &err), QAT_OK);
@@ -105,6 +108,7 @@ static void set_up(struct fixture *f, const struct scheme *s, const char *op, co
         f->bias[c] = 0.37f * (float)c - 1;
     f->layer = (qat_fused_layer){.graph = f->q,
                                  .profile = s->profile,
+                                 .options = &options,
                                  .head = f->head,
                                  .weights = fq,
                                  .bias = f->bias,
@@ -180,7 +184,7 @@ static int32_t expected_code(const struct fixture *f, int64_t acc, int channel)
     float const narrow = x->scale * s2;
     double const product =
         tflite && !fc && x->type == QI_U8 ? (double)narrow : (double)x->scale * (double)s2;
-    double const m = product / (double)y->scale;
+    double const m = ldexp(product / (double)y->scale, -op->fraction);
     int32_t scaled, mult, lo, hi;
     int shift;
     if (fc && tflite) {
@@ -212,13 +216,23 @@ static void check_accumulate(struct fixture *f)
     const uint8_t *out = qat_exact_tensor(exact, f->layer.output);
     int const channels = y->dims[y->rank - 1], w = y->rank == 4 ? y->dims[2] : 1;
     int64_t largest = 0;
+    /* accumulators of few bits have room for a fraction */
+    bool const has_fraction = x->bits < 8 && f->layer.profile == QAT_PROFILE_PAPER;
+    ck_assert_int_eq(op->fraction > 0, has_fraction);
     for (size_t i = 0; i < qat_qtensor_count(y); i++) {
         int const c = (int)(i % (size_t)channels), pixel = (int)(i / (size_t)channels);
-        int64_t const acc = plain_sum(f, codes, pixel / w, pixel % w, c) + bias[c];
+        int64_t const sum = plain_sum(f, codes, pixel / w, pixel % w, c);
+        int64_t const acc = sum * (1 << op->fraction) + bias[c];
         ck_assert_int_eq(out[i], (uint8_t)expected_code(f, acc, c));
         largest = llabs((long long)acc) > largest ? llabs((long long)acc) : largest;
     }
     ck_assert_int_le(largest, op->max_accumulator);
+    const qat_qtensor *weights = &f->q->tensors[op->inputs[1]];
+    for (int c = 0; c < channels; c++) {
+        float const s2 = weights->channel_scales ? weights->channel_scales[c] : weights->scale;
+        double const unit = (double)x->scale * (double)s2 / (1 << op->fraction);
+        ck_assert_int_eq(bias[c], (int32_t)round((double)f->bias[c] / unit));
+    }
     qat_exact_free(exact);
     free(codes);
 }
@@ -286,12 +300,44 @@ START_TEST(test_weight_codes)
 }
 END_TEST
 
+/** The largest fraction for which int32 has room, for the bias too, and M for its shift. */
+START_TEST(test_fraction)
+{
+    ck_assert_int_eq(qat_largest_fraction(15, 65535, 0, 0.1), 15); /* 65535 2^15 < 2^31 */
+    ck_assert_int_eq(qat_largest_fraction(15, 65536, 0, 0.1), 14);
+    ck_assert_int_eq(qat_largest_fraction(9, 65536, 0, 0.1), 9);
+    ck_assert_int_eq(qat_largest_fraction(15, 65535, 0.9, 0.1), 15); /* 2^31 - 2^15 + 29491 */
+    ck_assert_int_eq(qat_largest_fraction(15, 65535, -1.1, 0.1), 14);
+    ck_assert_int_eq(qat_largest_fraction(15, 1, 1e9, 0.1), 1);
+    ck_assert_int_eq(qat_largest_fraction(15, 1, 1e10, 0.1), 0);
+    ck_assert_int_eq(qat_largest_fraction(15, 1, NAN, 0.1), 0);
+    ck_assert_int_eq(qat_largest_fraction(15, INT32_MAX, 0, 0.1), 0);
+    ck_assert_int_eq(qat_largest_fraction(15, 1, 0, 0x1p-25), 7); /* 1/2 2^-31 is the least */
+    ck_assert_int_eq(qat_largest_fraction(15, 1, 0, 0), 15);
+
+    qat_quant_options o = qat_quant_defaults();
+    ck_assert_int_eq(qat_wanted_fraction(&o, QAT_PROFILE_PAPER, false, 8, 8), 0);
+    ck_assert_int_eq(qat_wanted_fraction(&o, QAT_PROFILE_PAPER, true, 8, 7), 15);
+    ck_assert_int_eq(qat_wanted_fraction(&o, QAT_PROFILE_PAPER, false, 4, 8), 15);
+    ck_assert_int_eq(qat_wanted_fraction(&o, QAT_PROFILE_PAPER, false, 16, 4), 0);
+    ck_assert_int_eq(qat_wanted_fraction(&o, QAT_PROFILE_TFLITE, false, 4, 4), 0);
+    ck_assert_int_eq(qat_wanted_fraction(&o, QAT_PROFILE_ONNX, false, 4, 4), 0);
+    o.fraction = 3;
+    ck_assert_int_eq(qat_wanted_fraction(&o, QAT_PROFILE_PAPER, false, 8, 8), 3);
+    ck_assert_int_eq(qat_wanted_fraction(&o, QAT_PROFILE_TFLITE, false, 4, 4), 3);
+    ck_assert_int_eq(qat_wanted_fraction(&o, QAT_PROFILE_TFLITE, true, 4, 4), 0);
+    o.fraction = 0;
+    ck_assert_int_eq(qat_wanted_fraction(&o, QAT_PROFILE_PAPER, false, 2, 2), 0);
+}
+END_TEST
+
 /** Rounded half away on S1 S2, clamped with a warning where the sum could overflow. */
 START_TEST(test_bias)
 {
     struct fixture f;
     qat_error err;
-    int weights, bias;
+    int weights, bias, fraction = 0;
+    double const multipliers[4] = {0.01, 0.01, 0.01, 0.01};
     set_up(&f, &schemes[2], "fully_connected", "units=4", QAT_SHAPE(1, 33), QAT_SHAPE(4, 33), 0, 9);
     ck_assert_int_eq(qat_freeze_weights(&f.layer, f.layer.weights, &weights, &err), QAT_OK);
     float const *scales = f.q->tensors[weights].channel_scales;
@@ -299,7 +345,8 @@ START_TEST(test_bias)
     f.bias[1] = -2.5f * f.in.scale * scales[1]; /* near a tie: what double makes of it */
     f.bias[2] = 1e9f;
     f.bias[3] = -1e9f;
-    ck_assert_int_eq(qat_freeze_bias(&f.layer, weights, false, &bias, &err), QAT_OK);
+    ck_assert_int_eq(qat_freeze_bias(&f.layer, weights, false, multipliers, &fraction, &bias, &err),
+                     QAT_OK);
     const qat_qtensor *t = &f.q->tensors[bias];
     const int32_t *codes = t->data;
     int64_t bounds[4];
@@ -312,9 +359,11 @@ START_TEST(test_bias)
     ck_assert_ptr_nonnull(strstr(f.warning, "layer: 2 biases were clamped"));
     ck_assert_ptr_nonnull(strstr(f.warning, "channel 2: 1e+09"));
     f.bias[0] = NAN;
-    ck_assert_int_eq(qat_freeze_bias(&f.layer, weights, false, &bias, &err), QAT_ERR_NUMERIC);
+    ck_assert_int_eq(qat_freeze_bias(&f.layer, weights, false, multipliers, &fraction, &bias, &err),
+                     QAT_ERR_NUMERIC);
     f.layer.n_bias = 3;
-    ck_assert_int_eq(qat_freeze_bias(&f.layer, weights, false, &bias, &err), QAT_ERR_SHAPE);
+    ck_assert_int_eq(qat_freeze_bias(&f.layer, weights, false, multipliers, &fraction, &bias, &err),
+                     QAT_ERR_SHAPE);
     tear_down(&f);
 }
 END_TEST
@@ -559,6 +608,7 @@ static void set_up_table(struct fixture *f, const struct scheme *s, const qat_op
     f->input = add_codes(f, "x", &shape, s, &f->in);
     f->layer = (qat_fused_layer){.graph = f->q,
                                  .profile = s->profile,
+                                 .options = &options,
                                  .head = f->head,
                                  .act_min = -INFINITY,
                                  .act_max = INFINITY,
@@ -643,6 +693,7 @@ int main(void)
     tcase_add_test(tc, test_fully_connected);
     tcase_add_test(tc, test_weight_codes);
     tcase_add_test(tc, test_bias);
+    tcase_add_test(tc, test_fraction);
     tcase_add_test(tc, test_overflow_is_refused);
     tcase_add_test(tc, test_exhausted_memory);
     tcase_add_test(tc, test_sigmoids);

@@ -26,7 +26,8 @@ enum { TAP_BYTES = LANES * QUAD };
 typedef struct head {
     _Alignas(64) int32_t bias[LANES];
     int32_t mult[LANES], left[LANES], shift[LANES]; /* shift: -right */
-    int32_t rows, taps, zero_point, lo, hi;
+    int32_t late_bias[LANES];
+    int32_t rows, taps, zero_point, lo, hi, fraction;
     int32_t spilled; /* some weights are split in two */
     int32_t apart;
     uint8_t y_flip;
@@ -55,6 +56,7 @@ static void pack_lane(const qi_depthwise_group *group, int i, head *h)
 {
     int32_t const shift = group->shift[i];
     h->bias[i] = shifted_bias(group, i);
+    h->late_bias[i] = group->late_bias[i];
     h->mult[i] = group->mult[i];
     h->left[i] = shift > 0 ? shift : 0;
     h->shift[i] = shift < 0 ? shift : 0;
@@ -90,6 +92,7 @@ static void pack(const qi_depthwise_group *group, void *to)
     h->rows = group->rows;
     h->taps = group->taps;
     h->zero_point = group->zero_point;
+    h->fraction = group->fraction;
     h->lo = group->lo;
     h->hi = group->hi;
     h->y_flip = group->y_flip;
@@ -128,6 +131,8 @@ INLINE int8x16_t quads_at(const uint32_t *quads)
 INLINE int32x4_t requantize(const head *h, int v, int32x4_t sums)
 {
     int const i = v * QI_NEON_LANES;
+    if (h->fraction)
+        sums = vaddq_s32(vshlq_s32(sums, vdupq_n_s32(h->fraction)), vld1q_s32(h->late_bias + i));
     return qi_requantize_lanes(sums, vld1q_s32(h->left + i), vld1q_s32(h->mult + i),
                                vld1q_s32(h->shift + i));
 }

@@ -56,6 +56,15 @@ static __attribute__((noinline)) int32x4x2_t qi_requantize_in_memory(const qi_ne
     return sums;
 }
 
+/** s 2^f and the bias that has f fractional bits too. */
+INLINE int32x4x2_t qi_accumulators(const qi_neon_job *j, int vectors, int32x4x2_t sums)
+{
+    int32x4_t const f = vdupq_n_s32(j->packed->requant.fraction);
+    for (int v = 0; v < vectors; v++)
+        sums.val[v] = vaddq_s32(vshlq_s32(sums.val[v], f), qi_column(j, QI_COLUMN_LATE_BIAS, v));
+    return sums;
+}
+
 /**
  * Turn the sums of one row of a panel into values without zero_point. The panel has two vectors, or
  * one (b is not used then).
@@ -65,6 +74,8 @@ INLINE int32x4x2_t qi_requantize_sums(const qi_neon_job *j, int vectors, int32x4
     int32x4x2_t sums = {{a, b}};
     if (j->packed->tail == QI_TAIL_SCALAR)
         return qi_requantize_in_memory(j, sums);
+    if (j->packed->requant.fraction)
+        sums = qi_accumulators(j, vectors, sums);
     for (int v = 0; v < vectors; v++)
         sums.val[v] = qi_requantize_lanes(sums.val[v], qi_column(j, QI_COLUMN_LEFT, v),
                                           qi_column(j, QI_COLUMN_MULT, v),

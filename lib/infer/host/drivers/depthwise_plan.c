@@ -178,14 +178,15 @@ static void quad_of(const struct layer *v, int32_t r, int32_t tap, int32_t c, in
     }
 }
 
-/** bias - Z_x' sum (w - Z_w), modulo 2^32 */
+/** bias - Z_x' sum (w - Z_w), modulo 2^32; with a fraction, without the file's bias. */
 static int32_t folded_bias(const struct layer *v, int32_t c)
 {
     uint32_t sum = 0;
     for (int32_t ky = 0; ky < v->p->g.kernel_h; ky++)
         for (int32_t kx = 0; kx < v->p->g.kernel_w; kx++)
             sum += (uint32_t)weight_at(v, ky, kx, c);
-    return (int32_t)((uint32_t)v->requant.bias[c] - (uint32_t)v->p->x_codes.offset * sum);
+    uint32_t const bias = v->requant.fraction ? 0 : (uint32_t)v->requant.bias[c];
+    return (int32_t)(bias - (uint32_t)v->p->x_codes.offset * sum);
 }
 
 static int32_t channel_of(const qi_depthwise_plan *p, int32_t index, int32_t lane)
@@ -206,9 +207,10 @@ static qi_depthwise_tail tail_of(const struct layer *v, int32_t index)
     for (int32_t i = 0; i < together * LANES; i++) {
         int32_t const c = channel_of(v->p, first + i / LANES, i % LANES);
         int const n = -v->requant.shift[c * v->requant.shift_step];
+        int const of_sums = n - v->requant.fraction;
         if (n < 1 || v->max_accumulator + (INT64_C(1) << (n - 1)) > INT32_MAX)
             return QI_DEPTHWISE_ANY;
-        if (n > 23)
+        if (of_sums < 1 || of_sums > 23)
             tail = QI_DEPTHWISE_RIGHT;
     }
     return tail;
@@ -225,6 +227,7 @@ static void fill_group(const struct layer *v, int32_t index, int16_t *weights,
                 quad_of(v, r, tap, c,
                         weights + ((size_t)(r * p->taps + tap) * LANES + (size_t)i) * 4);
         group->bias[i] = folded_bias(v, c);
+        group->late_bias[i] = v->requant.fraction ? v->requant.bias[c] : 0;
         group->mult[i] = v->requant.mult[c * v->requant.mult_step];
         group->shift[i] = v->requant.shift[c * v->requant.shift_step];
     }
@@ -253,6 +256,7 @@ void qi_depthwise_pack(const qi_isa *isa, const qi_model *model, const qi_node *
                                 .taps = p->taps,
                                 .wide = p->wide_weights,
                                 .weights = weights,
+                                .fraction = v.requant.fraction,
                                 .zero_point = v.requant.zero_point - v.y_flip,
                                 .lo = v.requant.lo - v.y_flip,
                                 .hi = v.requant.hi - v.y_flip,

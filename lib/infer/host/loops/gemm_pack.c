@@ -114,14 +114,22 @@ static int32_t shift_at(const qi_requant *r, int32_t channel)
     return r->shift[channel * r->shift_step];
 }
 
-/** bias', with Z_x and c for codes in the form of x' and w'. */
+/** The right shift that is left without the fraction. */
+static int32_t right_at(const qi_requant *r, int32_t channel)
+{
+    return -shift_at(r, channel) - r->fraction;
+}
+
+/** bias', with Z_x and c for codes in the form of x' and w'. With a fraction, without the file's
+ * bias. */
 static int32_t folded_bias(const struct panel *p, int32_t channel, const uint8_t *w)
 {
     const qi_gemm_layer *l = p->layer;
     /* sum of byte ^ flip, which is w + its offset */
     int64_t const sum = qi_weight_sum(w, l->depth, (qi_codes){.flip = l->w_codes.flip});
     int64_t const differences = sum - (int64_t)l->depth * l->w_codes.offset;
-    return (int32_t)(uint32_t)(l->requant.bias[channel] - l->x_codes.offset * differences);
+    int32_t const bias = l->requant.fraction ? 0 : l->requant.bias[channel];
+    return (int32_t)(uint32_t)(bias - l->x_codes.offset * differences);
 }
 
 static void fill_mult(const struct panel *p, int32_t position, int32_t mult)
@@ -149,20 +157,31 @@ struct lines {
     qi_sum_line line, below;
 };
 
-/** Find the lines with this multiplier. */
-static int find_lines(const struct panel *p, int32_t channel, int32_t with, struct lines *found)
+/** How the sums of a channel step from code to code. */
+static qi_sum_steps steps_of(const struct panel *p, int32_t channel)
 {
     const qi_requant *r = &p->layer->requant;
-    int32_t const mult = r->mult[channel * r->mult_step], n = -shift_at(r, channel);
+    return (qi_sum_steps){.mult = r->mult[channel * r->mult_step],
+                          .right = right_at(r, channel),
+                          .fraction = r->fraction,
+                          .bias = r->fraction ? r->bias[channel] : 0,
+                          .most = p->layer->max_accumulator >> r->fraction};
+}
+
+/** Find the lines with this multiplier. */
+static int find_lines(const struct panel *p, const qi_sum_steps *s, int32_t with,
+                      struct lines *found)
+{
+    const qi_requant *r = &p->layer->requant;
+    int const is_plain = s->mult == 0 || (with == s->mult && s->fraction == 0);
     int32_t const lo = r->lo - r->zero_point + 1, end = r->hi - r->zero_point + 1;
     int32_t const first[2] = {lo > 1 ? lo : 1, lo}, ends[2] = {end, end < 1 ? end : 1};
-    int64_t const most = p->layer->max_accumulator;
     qi_sum_line *lines[2] = {&found->line, &found->below};
     found->mult = with;
     for (int i = 0; i < 1 + (p->tail == QI_TAIL_LINES); i++)
-        if (!(with == mult
-                  ? qi_sum_line_find(i, mult, n, first[i], ends[i], most, lines[i])
-                  : qi_sum_line_find_turned(i, mult, with, n, first[i], ends[i], most, lines[i])))
+        if (!(is_plain
+                  ? qi_sum_line_find(i, s->mult, s->right, first[i], ends[i], s->most, lines[i])
+                  : qi_sum_line_find_turned(i, s, with, first[i], ends[i], lines[i])))
             return 0;
     return 1;
 }
@@ -170,24 +189,23 @@ static int find_lines(const struct panel *p, int32_t channel, int32_t with, stru
 /** Write the constants of tails LINE and LINES; 0 if a channel has no line. */
 static int fill_lines(const struct panel *p, int32_t position, int32_t channel)
 {
-    const qi_requant *r = &p->layer->requant;
     int32_t *column = p->columns + position;
-    int32_t const mult = r->mult[channel * r->mult_step], n = -shift_at(r, channel);
+    qi_sum_steps const steps = steps_of(p, channel);
     struct lines found;
-    int is_found = find_lines(p, channel, mult, &found);
+    int is_found = find_lines(p, &steps, steps.mult, &found);
     for (int i = 0; !is_found && i < QI_SUM_LINE_TURNS; i++) {
-        int32_t const turned = qi_sum_line_turn(mult, n, p->layer->max_accumulator, i);
-        is_found = turned > 0 && find_lines(p, channel, turned, &found);
+        int32_t const turned = qi_sum_line_turn(steps.mult, steps.right, steps.most, i);
+        is_found = turned > 0 && find_lines(p, &steps, turned, &found);
     }
     if (!is_found)
         return 0;
     fill_mult(p, position, found.mult);
     fill_offset(p, position, found.line.offset);
     column[QI_COLUMN_BIAS * p->room] += found.line.add;
-    column[QI_COLUMN_SHIFT * p->room] = n - 1;
+    column[QI_COLUMN_SHIFT * p->room] = steps.right - 1;
     if (p->tail == QI_TAIL_LINE)
         return 1;
-    column[QI_COLUMN_BOUND * p->room] = found.line.add;
+    column[QI_COLUMN_BOUND * p->room] = found.line.add + (int32_t)qi_sum_line_zero(&steps);
     column[QI_COLUMN_NEGATIVE_ADD * p->room] = found.below.add - found.line.add;
     column[QI_COLUMN_NEGATIVE_OFFSET * p->room] = found.line.offset - found.below.offset;
     return 1;
@@ -208,6 +226,7 @@ static int fill_columns(const struct panel *p, int32_t position, int32_t channel
     fill_mult(p, position, r->mult[channel * r->mult_step]);
     column[QI_COLUMN_RIGHT * p->room] = shift < 0 ? -shift : 0;
     column[QI_COLUMN_LEFT * p->room] = shift > 0 ? shift : 0;
+    column[QI_COLUMN_LATE_BIAS * p->room] = r->fraction ? r->bias[channel] : 0;
     return 1;
 }
 
@@ -299,11 +318,11 @@ void qi_pack_columns(qi_packed *h, const qi_gemm_layer *layer, const qi_panel_sh
 
 /* ------------------------------------------------------------------ layers */
 
-/** Are all shifts < 0? */
+/** Does every channel have a right shift? */
 static int is_right(const qi_gemm_layer *l)
 {
     for (int32_t i = 0; i < l->channels; i++)
-        if (shift_at(&l->requant, i) >= 0)
+        if (right_at(&l->requant, i) < 1)
             return 0;
     return 1;
 }

@@ -97,7 +97,7 @@ int qi_sum_line_find(int negative, int32_t mult, int32_t right, int32_t first, i
     return 0;
 }
 
-enum { MOST_RIGHT = 15, MOST_STEPS = 512 };
+enum { MOST_RIGHT = 15, MOST_SHIFT = 23, MOST_STEPS = 512 };
 
 int32_t qi_sum_line_turn(int32_t mult, int32_t right, int64_t most, int i)
 {
@@ -118,31 +118,57 @@ static int64_t divide_up(int64_t a, int64_t b)
     return a / b + (a % b > 0);
 }
 
-int qi_sum_line_find_turned(int negative, int32_t mult, int32_t turned, int32_t right,
-                            int32_t first, int32_t end, int64_t most, qi_sum_line *line)
+/** The least s for which s 2^fraction + bias is at least a. */
+static int64_t sum_of(const qi_sum_steps *s, int64_t a)
 {
-    int const q = 31 + right;
-    int64_t const one = INT64_C(1) << q, half = INT64_C(1) << 30;
-    int64_t const c = (INT64_C(1) << (30 + right)) + (negative ? -half : half);
-    int64_t largest = INT64_MIN, least = INT64_MAX;
-    *line = (qi_sum_line){0, 0};
-    if (right > MOST_RIGHT || end - first > MOST_STEPS)
-        return 0;
+    return divide_up(a - s->bias, INT64_C(1) << s->fraction);
+}
+
+int64_t qi_sum_line_zero(const qi_sum_steps *s)
+{
+    return sum_of(s, 0);
+}
+
+/** A line must lie in low..high - 1 at s = 0, in 2^-q codes, so that all its steps are right. */
+struct room {
+    int64_t low, high;
+};
+
+static struct room room_of(int negative, const qi_sum_steps *s, int32_t turned, int32_t first,
+                           int32_t end)
+{
+    int const n = s->right + s->fraction;
+    int64_t const one = INT64_C(1) << (31 + s->right), whole = INT64_C(1) << (31 + n);
+    int64_t const half = INT64_C(1) << 30, c = whole / 2 + (negative ? -half : half);
+    int64_t const zero = qi_sum_line_zero(s) * turned, none = INT64_MAX / 2;
+    /* Codes of a >= 0 are not negative, those of a < 0 not positive. */
+    struct room r = {negative ? -none : -zero, negative ? one - zero : none};
     for (int64_t j = first; j < end; j++) {
-        int64_t const from = divide_up(j * one - c, mult);
-        int64_t const r = j * one - from * turned;
-        largest = r > largest ? r : largest;
-        least = r < least ? r : least;
+        int64_t const from = sum_of(s, divide_up(j * whole - c, s->mult));
+        int64_t const at = j * one - from * turned;
+        r.low = at > r.low ? at : r.low;
+        r.high = at + turned < r.high ? at + turned : r.high;
     }
-    if (largest < least)
-        largest = least = 0;
-    int64_t const room = turned - (largest - least);
-    for (int32_t t = 0; room > 0 && t < QI_SUM_LINE_OFFSET; t++) {
-        int64_t const b = divide_up(largest + t * one, turned);
-        if (b * turned - t * one - largest >= room)
+    if (r.low == -none)
+        r.low = r.high - turned;
+    return r;
+}
+
+int qi_sum_line_find_turned(int negative, const qi_sum_steps *s, int32_t turned, int32_t first,
+                            int32_t end, qi_sum_line *line)
+{
+    *line = (qi_sum_line){0, 0};
+    if (s->right > MOST_RIGHT || s->right + s->fraction > MOST_SHIFT || end - first > MOST_STEPS ||
+        s->mult <= 0)
+        return 0;
+    int64_t const one = INT64_C(1) << (31 + s->right);
+    struct room const room = room_of(negative, s, turned, first, end);
+    for (int32_t t = 0; room.low < room.high && t < QI_SUM_LINE_OFFSET; t++) {
+        int64_t const b = divide_up(room.low + t * one, turned);
+        if (b * turned - t * one >= room.high)
             continue;
         *line = (qi_sum_line){(int32_t)b, t};
-        return b >= 0 && b + most <= INT32_MAX;
+        return b >= s->most - INT32_MAX && b <= INT32_MAX - s->most;
     }
     return 0;
 }

@@ -26,6 +26,10 @@
  * R_j = j 2^q - T_j M. The steps of floor((s + B) M / 2^q) - t are at all T_j if
  *
  *     max R_j  <=  B M - t 2^q  <  min R_j + M
+ *
+ * With f fractional bits the codes are a step function of s 2^f + bias. It is one of s too, whose
+ * T_j follow from the formula above with n + f for n. It gets such a line, of a multiplier near m
+ * or m itself, so that inner loops see nothing of f.
  */
 #ifndef QI_HOST_SUM_LINE_H
 #define QI_HOST_SUM_LINE_H
@@ -57,11 +61,20 @@ enum { QI_SUM_LINE_TURNS = 128 };
 /** M number 0 <= i < QI_SUM_LINE_TURNS for a channel with multiplier m; 0: there is none. */
 int32_t qi_sum_line_turn(int32_t mult, int32_t right, int64_t most, int i);
 
+/** A channel's codes without zero_point: of a = s 2^fraction + bias, a mult / 2^(31 + right +
+ * fraction), rounded twice. right: 1..15, right + fraction: at most 23. */
+typedef struct qi_sum_steps {
+    int32_t mult, right, fraction, bias;
+    int64_t most; /* largest |s| */
+} qi_sum_steps;
+
 /**
- * Find the line of multiplier `turned` whose steps are those of mult. The others are as above, but
- * 1 <= right <= 15, and end - first <= 512.
+ * Find the line of multiplier `turned` whose steps to first..end - 1 are those of a channel, where
+ * end - first <= 512. negative: for a < 0, else for a >= 0.
  */
-int qi_sum_line_find_turned(int negative, int32_t mult, int32_t turned, int32_t right,
-                            int32_t first, int32_t end, int64_t most, qi_sum_line *line);
+int qi_sum_line_find_turned(int negative, const qi_sum_steps *steps, int32_t turned, int32_t first,
+                            int32_t end, qi_sum_line *line);
+/** The least s with a >= 0. */
+int64_t qi_sum_line_zero(const qi_sum_steps *steps);
 
 #endif

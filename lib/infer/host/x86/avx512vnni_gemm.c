@@ -74,6 +74,12 @@ INLINE __m512i high_multiply(const struct job *j, int room, int v, __m512i s)
     return _mm512_mask_blend_epi32(0xaaaa, _mm512_srli_epi64(even, 31), _mm512_slli_epi64(odd, 1));
 }
 
+/** s 2^f and the bias that has f fractional bits too; f: in the lowest 64 bits. */
+INLINE __m512i accumulator(const struct job *j, int room, int v, __m512i s, __m128i f)
+{
+    return _mm512_add_epi32(_mm512_sll_epi32(s, f), column(j, QI_COLUMN_LATE_BIAS, room, v));
+}
+
 /** Any multiplier: a saturating left shift, then qi_rdbp without a sum that could overflow. */
 INLINE __m512i requantize_twice(const struct job *j, int room, int v, __m512i s)
 {
@@ -185,6 +191,7 @@ static void requantize_rows(const struct job *j, int rows, int vectors,
                             int32_t sums[][VECTORS * LANES])
 {
     int const room = vectors * LANES;
+    __m128i const f = _mm_cvtsi32_si128(j->packed->requant.fraction);
     for (int r = 0; r < rows; r++) {
         if (j->packed->tail == QI_TAIL_SCALAR) {
             qi_requantize_row_scalar(j->packed, j->panel, LANES, sums[r]);
@@ -192,7 +199,8 @@ static void requantize_rows(const struct job *j, int rows, int vectors,
         }
         for (int v = 0; v < vectors; v++) {
             int32_t *at = sums[r] + v * LANES;
-            _mm512_storeu_si512(at, requantize_twice(j, room, v, _mm512_loadu_si512(at)));
+            __m512i const acc = accumulator(j, room, v, _mm512_loadu_si512(at), f);
+            _mm512_storeu_si512(at, requantize_twice(j, room, v, acc));
         }
     }
 }

@@ -13,6 +13,11 @@
  *         = floor(floor((x m + d) / 2^32) / 2^(n-1))        the high words of 64-bit sums, shifted
  *
  * |x m| < 2^62 and, for n <= 23, |d| < 2^30 + 2^53 + 2^61.
+ *
+ * With f fractional bits x = s 2^f + b and n is f larger. Both sides of the fraction are divided by
+ * 2^f, of which the floor takes no note: s takes the place of x, n is n - f again, and
+ *
+ *   d = floor((b m + 2^30 + 2^(30+n)) / 2^f) + Z 2^(31+n-f),   |d| < 2^62 + 2^60 + 2^61
  */
 #ifndef QI_HOST_X86_DEPTHWISE_TAIL_H
 #define QI_HOST_X86_DEPTHWISE_TAIL_H
@@ -30,12 +35,26 @@ typedef struct qi_depthwise_head {
     int32_t right[QI_DEPTHWISE_LANES];    /* CUT: n - 1; RIGHT: n */
     int32_t round[QI_DEPTHWISE_LANES];    /* RIGHT: 2^(n-1) */
     int64_t d[2][QI_DEPTHWISE_LANES / 2]; /* CUT: for the even lanes, for the odd lanes */
-    int32_t shift[QI_DEPTHWISE_LANES];    /* as in the file */
+    int32_t late_bias[QI_DEPTHWISE_LANES];
+    int32_t shift[QI_DEPTHWISE_LANES]; /* as in the file */
     int32_t rows, taps, tail, zero_point;
-    int32_t spilled; /* some weights are split in two */
+    int32_t fraction; /* CUT does not need it */
+    int32_t spilled;  /* some weights are split in two */
     int8_t lo, hi;
     uint8_t y_flip, clamps; /* clamps: lo and hi are not those of int8 */
 } qi_depthwise_head;
+
+/** The constants of CUT of lane i. */
+static inline void qi_depthwise_cut(const qi_depthwise_group *group, int i, int n,
+                                    qi_depthwise_head *head)
+{
+    int const f = group->fraction;
+    int64_t const product = (int64_t)group->late_bias[i] * group->mult[i];
+    int64_t const rounding = (INT64_C(1) << 30) + (INT64_C(1) << (30 + n));
+    head->right[i] = n - f - 1;
+    head->d[i % 2][i / 2] =
+        ((product + rounding) >> f) + group->zero_point * (INT64_C(1) << (31 + n - f));
+}
 
 static inline void qi_depthwise_pack_head(const qi_depthwise_group *group, qi_depthwise_head *head)
 {
@@ -44,6 +63,7 @@ static inline void qi_depthwise_pack_head(const qi_depthwise_group *group, qi_de
     head->taps = group->taps;
     head->tail = (int32_t)group->tail;
     head->zero_point = group->zero_point;
+    head->fraction = group->fraction;
     head->lo = (int8_t)group->lo;
     head->hi = (int8_t)group->hi;
     head->y_flip = group->y_flip;
@@ -51,17 +71,17 @@ static inline void qi_depthwise_pack_head(const qi_depthwise_group *group, qi_de
     for (int i = 0; i < QI_DEPTHWISE_LANES; i++) {
         int const n = -group->shift[i];
         head->bias[i] = group->bias[i];
+        head->late_bias[i] = group->late_bias[i];
         head->mult[i] = group->mult[i];
         if (i % 2)
             head->mult_odd[i / 2] = group->mult[i];
         head->shift[i] = group->shift[i];
         if (group->tail == QI_DEPTHWISE_ANY)
             continue;
-        head->right[i] = group->tail == QI_DEPTHWISE_CUT ? n - 1 : n;
+        head->right[i] = n;
         head->round[i] = 1 << (n - 1);
-        head->d[i % 2][i / 2] = (INT64_C(1) << 30) + (INT64_C(1) << (30 + n));
         if (group->tail == QI_DEPTHWISE_CUT)
-            head->d[i % 2][i / 2] += group->zero_point * (INT64_C(1) << (31 + n));
+            qi_depthwise_cut(group, i, n, head);
     }
 }
 
@@ -72,10 +92,12 @@ static inline void qi_depthwise_pack_head(const qi_depthwise_group *group, qi_de
 static inline void qi_depthwise_requantize(const qi_depthwise_head *head, int first, int lanes,
                                            int32_t *sums)
 {
-    for (int i = 0; i < lanes; i++)
+    for (int i = 0; i < lanes; i++) {
+        int32_t const acc = sums[i] * (1 << head->fraction) + head->late_bias[first + i];
         sums[i] = qi_saturate_i64(
-            (int64_t)qi_requantize(sums[i], head->mult[first + i], head->shift[first + i]) +
+            (int64_t)qi_requantize(acc, head->mult[first + i], head->shift[first + i]) +
             head->zero_point);
+    }
 }
 
 #endif

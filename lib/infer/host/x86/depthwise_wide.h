@@ -100,6 +100,9 @@ INLINE vector requantize(const struct tail *t, vector x)
 {
     if (t->kind == QI_DEPTHWISE_ANY)
         return requantize_any(t->head, t->first, x);
+    if (t->kind == QI_DEPTHWISE_RIGHT && t->head->fraction)
+        x = V(add_epi32)(V(sll_epi32)(x, _mm_cvtsi32_si128(t->head->fraction)),
+                         v_load(t->head->late_bias + t->first));
     vector const even = V(add_epi64)(V(mul_epi32)(x, t->mult_even), t->d_even);
     vector const odd = V(add_epi64)(V(mul_epi32)(V(srli_epi64)(x, 32), t->mult_odd), t->d_odd);
     if (t->kind == QI_DEPTHWISE_CUT)

@@ -67,6 +67,12 @@ INLINE __m256i high_multiply(const struct job *j, int room, int v, __m256i s)
                               _mm256_slli_epi64(_mm256_add_epi64(odd, half), 1), 0xaa);
 }
 
+/** s 2^f and the bias that has f fractional bits too; f: in the lowest 64 bits. */
+INLINE __m256i accumulator(const struct job *j, int room, int v, __m256i s, __m128i f)
+{
+    return _mm256_add_epi32(_mm256_sll_epi32(s, f), column(j, QI_COLUMN_LATE_BIAS, room, v));
+}
+
 /** Any multiplier: a saturating left shift, then qi_rdbp without a sum that could overflow. */
 INLINE __m256i requantize_twice(const struct job *j, int room, int v, __m256i s)
 {
@@ -89,6 +95,7 @@ __attribute__((noinline)) static void requantize_rows(const struct job *j, int r
                                                       int32_t sums[][VECTORS * LANES])
 {
     int const room = vectors * LANES;
+    __m128i const f = _mm_cvtsi32_si128(j->packed->requant.fraction);
     for (int r = 0; r < rows; r++) {
         if (j->packed->tail == QI_TAIL_SCALAR) {
             qi_requantize_row_scalar(j->packed, j->panel, LANES, sums[r]);
@@ -96,7 +103,8 @@ __attribute__((noinline)) static void requantize_rows(const struct job *j, int r
         }
         for (int v = 0; v < vectors; v++) {
             __m256i *at = (__m256i *)(void *)(sums[r] + v * LANES);
-            _mm256_storeu_si256(at, requantize_twice(j, room, v, _mm256_loadu_si256(at)));
+            __m256i const acc = accumulator(j, room, v, _mm256_loadu_si256(at), f);
+            _mm256_storeu_si256(at, requantize_twice(j, room, v, acc));
         }
     }
 }
