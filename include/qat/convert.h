@@ -40,9 +40,12 @@ qat_status qat_freeze(qat_qgraph **graph, qat_graph *eval, qat_profile profile, 
  */
 qat_status qat_qgraph_add_input_table(qat_qgraph *graph, int channels, const float *mean,
                                       const float *std, qat_error *err);
-/** codes[c * 256 + pixel]. Training, eval and export all use this definition. */
+/**
+ * codes[c * 256 + pixel], bytes; int16 if the input has more than 8 bits. Training, eval and export
+ * all use this definition.
+ */
 void qat_pixel_tables(int channels, const float *mean, const float *std, const qat_qparams *input,
-                      uint8_t *codes);
+                      void *codes);
 /** The real values of those pixels, which are the float input of a quantized graph. */
 void qat_pixel_values(int channels, const float *mean, const float *std, float *values);
 

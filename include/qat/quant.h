@@ -37,6 +37,8 @@ typedef enum qat_bn_fold { QAT_FOLD_TWO_PASS, QAT_FOLD_ONE_PASS } qat_bn_fold;
 
 enum {
     QAT_QUANTIZER_NAME_MAX = 32,
+    QAT_WIDE_BITS =
+        16, /* of activations: TensorFlow Lite's 16x8, with layout int8, profile tflite */
     QAT_QUANT_LAYERS_MAX = 32,
     QAT_INQ_STAGES = 4,
     QAT_QUANT_CHANGES = 4 + QAT_INQ_STAGES,
@@ -77,8 +79,9 @@ enum { QAT_FRACTION_AUTO = -1 };
 /** How to quantize a network. Start with qat_quant_defaults. */
 typedef struct qat_quant_options {
     qat_layout layout;
-    int weight_bits, activation_bits; /* 2..8 */
-    double ema_decay;                 /* 0 <= d < 1, near 1: range = d range + (1 - d) batch */
+    int weight_bits;     /* 2..8 */
+    int activation_bits; /* 2..8, or QAT_WIDE_BITS */
+    double ema_decay;    /* 0 <= d < 1, near 1: range = d range + (1 - d) batch */
     int64_t weight_delay, activation_delay; /* steps before quantization starts */
     int64_t bn_freeze_delay;                /* steps; INT64_MAX: never */
     qat_bn_fold bn_fold;
@@ -124,7 +127,7 @@ typedef struct qat_qparams {
     float inv; /* (hi - lo) / (max - min) before nudging; used by the per-channel formula */
 } qat_qparams;
 
-/** The lowest and highest code of activations or weights, for 2..8 bits. */
+/** The lowest and highest code of activations or weights, for 2..8 bits; of activations also 16. */
 void qat_code_range(qat_layout layout, int bits, bool weights, int32_t *lo, int32_t *hi);
 
 /**
@@ -141,6 +144,9 @@ qat_qparams qat_choose_symmetric(float max_abs, int32_t hi);
  */
 qat_qparams qat_given_qparams(float scale, int32_t zero_point, int32_t lo, int32_t hi);
 
+/** The parameters of an activation of a model, of its stored type, bits, scale and zero_point. */
+qat_qparams qat_stored_qparams(qi_type type, int bits, float scale, int32_t zero_point);
+
 /** The code of x: floor((clamp(x) - min) / scale - qz + 0.5) + zero_point; NaN gives zero_point. */
 int32_t qat_code(const qat_qparams *p, float x);
 /**
@@ -148,12 +154,19 @@ int32_t qat_code(const qat_qparams *p, float x);
  * weights).
  */
 int32_t qat_code_per_channel(const qat_qparams *p, float x);
+/**
+ * The parameters of an activation, of whose values the range is known: qat_choose_qparams, widened.
+ * With QAT_WIDE_BITS they are symmetric, as TensorFlow Lite has them: zero_point 0, scale
+ * max(|min|, |max|) / 32767.
+ */
+qat_qparams qat_activation_qparams(float min, float max, qat_layout layout, int bits);
 /** scale * (q - zero_point) */
 float qat_real_of(const qat_qparams *p, int32_t code);
 
 /**
  * The parameters of an output whose range is fixed: scale (max - min) 2^-bits, and min is the
- * lowest code. Softmax and logistic have 0, 1; tanh has -1, 1. 0 must be a code.
+ * lowest code. Softmax and logistic have 0, 1; tanh has -1, 1. 0 must be a code. With
+ * QAT_WIDE_BITS: scale max(|min|, |max|) 2^-15, zero_point 0.
  */
 qat_qparams qat_fixed_qparams(float min, float max, qat_layout layout, int bits);
 
@@ -319,6 +332,24 @@ static inline int32_t qat_qtensor_code(const qat_qtensor *tensor, uint8_t byte)
     return tensor->type == QI_S8 ? (int8_t)byte : byte;
 }
 
+/** Code i of an array of codes of this type: of 8, 16 or 32 bits; and its store. */
+static inline int32_t qat_load_code(qi_type type, const void *codes, size_t i)
+{
+    return type == QI_S32   ? ((const int32_t *)codes)[i]
+           : type == QI_S16 ? ((const int16_t *)codes)[i]
+           : type == QI_S8  ? ((const int8_t *)codes)[i]
+                            : ((const uint8_t *)codes)[i];
+}
+static inline void qat_store_code(qi_type type, void *codes, size_t i, int32_t code)
+{
+    if (type == QI_S32)
+        ((int32_t *)codes)[i] = code;
+    else if (type == QI_S16)
+        ((int16_t *)codes)[i] = (int16_t)code;
+    else
+        ((uint8_t *)codes)[i] = (uint8_t)code;
+}
+
 /**
  * Split a real number: real = mult * 2^(shift - 31), mult in [2^30, 2^31), rounded half away. Too
  * small a number gives 0, 0 (golden quantize_multiplier). Host only, because it takes a double.
@@ -437,6 +468,11 @@ typedef struct qat_quant {
     double max_quanta;
     /** QUANTIZER: the quantizer (qat/quantizer.h). */
     const struct qat_quantizer *quantizer;
+    /**
+     * Its integer form takes activations of QAT_WIDE_BITS bits too. A network with such activations
+     * is refused if it has an op that does not.
+     */
+    bool takes_wide;
 } qat_quant;
 
 /*

@@ -139,6 +139,8 @@ typedef struct qat_output {
 } qat_output;
 /** Sample i as real numbers, [n]. */
 void qat_output_real(const qat_output *output, size_t i, float *real);
+/** The codes of sample i, of an output that has codes. */
+const void *qat_output_codes(const qat_output *output, size_t i);
 
 typedef struct qat_outputs {
     int n;

@@ -11,7 +11,7 @@ static bool is_list(const qi_model *model, int i)
     const qi_epilogue *e = qi_model_epilogue(model);
     return qi_output_at(model, i) == e->inputs[i] &&
            qat_is_list(qi_tensor_at(model, e->inputs[i])) &&
-           qi_tensor_at(model, e->inputs[i])->type <= QI_S8;
+           qi_type_has_codes((qi_type)qi_tensor_at(model, e->inputs[i])->type);
 }
 
 static bool is_whole(const qi_model *model)
@@ -53,7 +53,6 @@ float qat_sum_of_codes(qi_type type, float scale, int32_t zero_point, const void
 {
     int64_t sum = 0;
     for (size_t i = 0; i < n; i++)
-        sum +=
-            (type == QI_S8 ? ((const int8_t *)codes)[i] : ((const uint8_t *)codes)[i]) - zero_point;
+        sum += qi_value_at(type, codes, i) - zero_point;
     return scale * (float)sum;
 }

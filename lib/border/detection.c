@@ -69,7 +69,7 @@ static int output_of(const qi_model *model, int32_t tensor)
 
 static bool is_codes(const qi_tensor *t)
 {
-    return t->type == QI_U8 || t->type == QI_S8;
+    return qi_type_has_codes((qi_type)t->type);
 }
 
 /** Do scores rise with their codes? */
@@ -183,7 +183,7 @@ qat_status qat_detector_limit(const qi_model *model, const char *name, const qi_
 
 static int32_t code_at(const qi_tensor *t, const void *codes, size_t at)
 {
-    return t->type == QI_S8 ? ((const int8_t *)codes)[at] : ((const uint8_t *)codes)[at];
+    return (int32_t)qi_value_at((qi_type)t->type, codes, at);
 }
 
 /** Like qat_border_dequantize. */
@@ -195,8 +195,9 @@ static float real_of(const qi_tensor *t, int32_t code)
 /** The smallest code whose real value reaches the threshold, or one above all codes. */
 static int32_t least_code(const qi_tensor *t, float threshold)
 {
-    int32_t code = t->type == QI_S8 ? INT8_MIN : 0;
-    int32_t const beyond = t->type == QI_S8 ? INT8_MAX + 1 : UINT8_MAX + 1;
+    int32_t const codes = 1 << 8 * qi_type_bytes((qi_type)t->type);
+    int32_t code = t->type == QI_U8 ? 0 : -codes / 2;
+    int32_t const beyond = code + codes;
     while (code < beyond && !(real_of(t, code) >= threshold))
         code++;
     return code;

@@ -1,7 +1,8 @@
 /**
  * conv2d, depthwise_conv2d, transpose_conv2d, fully_connected: weights, fraction, biases,
  * multipliers, window, clamp and the proof that int32 is wide enough (docs/arithmetic.md, section
- * 3).
+ * 3). With 16-bit activations, biases and accumulators have 64 bits, of which the roundings
+ * take 48.
  *
  *     |bias code - b' 2^f / (S_x S_w)|  <=  1/2 + slack of b' 2^f / (S_x S_w)
  */
@@ -30,6 +31,17 @@ static double weight_scale(const struct accumulate *a, int channel)
     if (scales >= 0)
         memcpy(&bits, (const uint8_t *)cert_tensor(a->c, scales)->data + 4 * (size_t)channel, 4);
     return (double)cert_float(bits);
+}
+
+/** Have the layer's accumulators 64 bits? */
+static bool is_wide(const struct accumulate *a)
+{
+    return a->in[X]->type == QI_S16;
+}
+
+static int64_t bias_at(const struct accumulate *a, int channel)
+{
+    return qi_value_at((qi_type)a->in[BIAS]->type, a->in[BIAS]->data, (size_t)channel);
 }
 
 static int32_t int_at(const qi_tensor *t, size_t i)
@@ -125,7 +137,7 @@ static void find_largest(struct accumulate *a)
     const qi_tensor *x = a->in[X], *w = a->in[WEIGHTS];
     size_t const count = cert_count(w), channels = (size_t)a->w.channels;
     int32_t lo, hi;
-    cert_codes(x->type == QI_S8 ? QAT_LAYOUT_INT8 : QAT_LAYOUT_UINT8, x->bits, false, &lo, &hi);
+    cert_codes_of(x, &lo, &hi);
     int64_t const below = x->zero_point - lo, above = hi - x->zero_point;
     for (size_t i = 0; i < count; i++)
         a->largest[a->w.axis == 0 ? i / (count / channels) : i % channels] +=
@@ -136,15 +148,16 @@ static qat_status refuse_bias(const struct accumulate *a, int channel, double ex
 {
     return qat_fail(
         a->c->err, QAT_ERR_MISMATCH,
-        "%s, channel %d: the file's bias is %d, but the checkpoint gives %.4f before rounding",
-        a->op->name, channel, (int)int_at(a->in[BIAS], (size_t)channel), expected);
+        "%s, channel %d: the file's bias is %lld, but the checkpoint gives %.4f before rounding",
+        a->op->name, channel, (long long)bias_at(a, channel), expected);
 }
 
 static qat_status check_bias(const struct accumulate *a, int channel, const cert_bias *b)
 {
     int const f = a->op->node->fraction;
     double const unit = ldexp((double)cert_scale(a->in[X]) * weight_scale(a, channel), -f);
-    double const room = INT32_MAX - ldexp((double)a->largest[channel], f);
+    int64_t const most = is_wide(a) ? (INT64_C(1) << 47) - 1 : INT32_MAX;
+    double const room = (double)most - ldexp((double)a->largest[channel], f);
     double real = b->real / unit, slack = b->slack / unit;
     if (slack > 0.25) {
         real = (double)b->in_float32 / unit;
@@ -152,7 +165,7 @@ static qat_status check_bias(const struct accumulate *a, int channel, const cert
     }
     double const expected = fmin(fmax(real, -room), room);
     slack += 0x1p-50 * fabs(expected); /* float64's own */
-    double const code = int_at(a->in[BIAS], (size_t)channel);
+    double const code = (double)bias_at(a, channel);
     return fabs(code - expected) <= 0.5 + slack ? QAT_OK : refuse_bias(a, channel, expected);
 }
 
@@ -182,8 +195,8 @@ static qat_status check_largest(const struct accumulate *a)
 {
     int64_t largest = 0;
     for (int i = 0; i < a->w.channels; i++) {
-        int64_t const all = a->largest[i] * (INT64_C(1) << a->op->node->fraction) +
-                            llabs((long long)int_at(a->in[BIAS], (size_t)i));
+        int64_t const all =
+            a->largest[i] * (INT64_C(1) << a->op->node->fraction) + llabs((long long)bias_at(a, i));
         largest = all > largest ? all : largest;
     }
     return cert_equal(a->c, a->op->name, "max_accumulator", a->op->node->max_accumulator, largest);
@@ -214,7 +227,9 @@ static qat_status check_multipliers(const struct accumulate *a)
     bool const split = is_split(a);
     int const n = a->in[WEIGHTS]->channel_scales >= 0 ? a->w.channels : 1;
     qat_status st = cert_equal(a->c, a->op->name, "the rounding", a->op->node->rounding,
-                               split ? QI_ROUND_DOUBLE : QI_ROUND_TWICE);
+                               split        ? QI_ROUND_DOUBLE
+                               : is_wide(a) ? QI_ROUND_LONG
+                                            : QI_ROUND_TWICE);
     if (!st)
         st = cert_check_constant(a->c, a->in[MULT], a->op->name, "mult", QI_S32, n, split ? 2 : 1);
     if (!st)
@@ -286,8 +301,8 @@ static qat_status check_constants(struct accumulate *a)
 {
     qat_status st = cert_check_weights(a->c, a->op, &a->w, a->in[WEIGHTS]);
     if (!st)
-        st = cert_check_constant(a->c, a->in[BIAS], a->op->name, "bias_codes", QI_S32,
-                                 a->w.channels, 1);
+        st = cert_check_constant(a->c, a->in[BIAS], a->op->name, "bias_codes",
+                                 is_wide(a) ? QI_S64 : QI_S32, a->w.channels, 1);
     if (!st) {
         find_largest(a);
         st = check_biases(a);

@@ -45,7 +45,10 @@ static qat_status observed_grid(const cert *c, const qat_node *root, cert_grid *
     return QAT_OK;
 }
 
-/** [min, max) in 2^b codes: [0, 1) of softmax; an op of a plugin says it itself. */
+/**
+ * [min, max) in 2^b codes: [0, 1) of softmax; an op of a plugin says it itself. 16-bit codes are
+ * symmetric.
+ */
 static cert_grid fixed_grid(const qat_node *node, int bits, int32_t lo, int32_t hi)
 {
     const cert_curve *curve = cert_curve_of(node);
@@ -57,6 +60,10 @@ static cert_grid fixed_grid(const qat_node *node, int bits, int32_t lo, int32_t 
         min = (double)node->op->quant->fixed_min;
         max = (double)node->op->quant->fixed_max;
     }
+    double const wide = ldexp(fmax(-min, max), 1 - bits);
+    if (bits == QAT_WIDE_BITS)
+        return (cert_grid){
+            .symmetric = true, .scale = wide, .lower = lo * wide, .lo = lo, .hi = hi};
     return (cert_grid){
         .scale = ldexp(max - min, -bits), .lower = min, .lo = lo, .hi = hi, .lowest = lo};
 }
@@ -89,11 +96,10 @@ qat_status cert_check_clamp(const cert *c, const char *layer, const qi_tensor *o
 {
     int32_t lowest, highest;
     double const scale = (double)cert_scale(output);
-    cert_codes(output->type == QI_S8 ? QAT_LAYOUT_INT8 : QAT_LAYOUT_UINT8, output->bits, false,
-               &lowest, &highest);
-    bool const right =
-        cert_near_code(min, scale, output->zero_point, lowest, highest, 256 * CERT_U, lo) &&
-        cert_near_code(max, scale, output->zero_point, lowest, highest, 256 * CERT_U, hi);
+    cert_codes_of(output, &lowest, &highest);
+    double const slack = (highest - lowest + 1) * CERT_U;
+    bool const right = cert_near_code(min, scale, output->zero_point, lowest, highest, slack, lo) &&
+                       cert_near_code(max, scale, output->zero_point, lowest, highest, slack, hi);
     if (right)
         return QAT_OK;
     return qat_fail(c->err, QAT_ERR_MISMATCH,

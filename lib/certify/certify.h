@@ -129,6 +129,8 @@ void cert_uncertified(cert *c, const char *name, const char *why);
 /* ------------------------------------------------------------------ scales and codes */
 
 void cert_codes(qat_layout layout, int bits, bool weights, int32_t *lo, int32_t *hi);
+/** The codes of an activation of the file. */
+void cert_codes_of(const qi_tensor *t, int32_t *lo, int32_t *hi);
 
 /** What was seen of a tensor or channel, and what was learned of it. */
 typedef struct cert_seen {
@@ -179,7 +181,7 @@ static inline float cert_scale(const qi_tensor *t)
 {
     return cert_float(t->scale_bits);
 }
-/** The code of value i of a constant of one byte a value. */
+/** The code of value i of a constant of 8-bit or 16-bit codes. */
 int32_t cert_code(const qi_tensor *t, size_t i);
 size_t cert_count(const qi_tensor *t);
 
@@ -272,6 +274,9 @@ qat_status cert_check_pool(cert *c, const cert_op *op);
 qat_status cert_check_mean(cert *c, const cert_op *op);
 qat_status cert_check_softmax(cert *c, const cert_op *op);
 qat_status cert_check_sigmoid(cert *c, const cert_op *op);
+qat_status cert_check_wide_softmax(cert *c, const cert_op *op);
+qat_status cert_check_wide_sigmoid(cert *c, const cert_op *op);
+qat_status cert_check_wide_leaky_relu(cert *c, const cert_op *op);
 qat_status cert_check_curve(cert *c, const cert_op *op);
 qat_status cert_check_custom_table(cert *c, const cert_op *op);
 qat_status cert_check_resize(cert *c, const cert_op *op);

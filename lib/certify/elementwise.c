@@ -33,9 +33,10 @@ qat_status cert_check_add(cert *c, const cert_op *op)
     const int32_t *p = op->node->params;
     double const a = scale(input(c, op, 0)), b = scale(input(c, op, 1));
     double const twice = 2 * fmax(a, b);
+    int const left = output(c, op)->type == QI_S16 ? 15 : 20;
     qat_status st = cert_check_form(c, op->name, op->node, 2, 9, QI_ROUND_TWICE, 0);
     if (!st)
-        st = cert_equal(c, op->name, "the parameter left_shift", p[0], 20);
+        st = cert_equal(c, op->name, "the parameter left_shift", p[0], left);
     if (!st)
         st = cert_check_multiplier(c, op->name, "the first input's multiplier", a / twice, p[1],
                                    p[2]);
@@ -44,7 +45,7 @@ qat_status cert_check_add(cert *c, const cert_op *op)
                                    p[4]);
     if (!st)
         st = cert_check_multiplier(c, op->name, "the output's multiplier",
-                                   twice / (0x1p20 * scale(output(c, op))), p[5], p[6]);
+                                   twice / (exp2(left) * scale(output(c, op))), p[5], p[6]);
     return st ? st : check_clamp(c, op, 7);
 }
 
@@ -64,8 +65,9 @@ qat_status cert_check_requantize(cert *c, const cert_op *op)
 {
     const int32_t *p = op->node->params;
     double const real = scale(input(c, op, 0)) / scale(output(c, op));
-    bool const in_float32 =
-        c->source->profile == QAT_PROFILE_TFLITE && op->layer && op->layer->activation;
+    bool const in_float32 = c->source->profile == QAT_PROFILE_TFLITE && op->layer &&
+                            op->layer->activation &&
+                            !(output(c, op)->type == QI_S16 && op->act_min < 0);
     qat_status st = cert_check_form(c, op->name, op->node, 1, 4, QI_ROUND_TWICE, 0);
     if (!st)
         st = cert_check_multiplier(c, op->name, "the multiplier",

@@ -15,8 +15,7 @@ float cert_float(uint32_t bits)
 
 int32_t cert_code(const qi_tensor *t, size_t i)
 {
-    uint8_t const byte = ((const uint8_t *)t->data)[i];
-    return t->type == QI_S8 ? (int8_t)byte : byte;
+    return (int32_t)qi_value_at((qi_type)t->type, t->data, i);
 }
 
 size_t cert_count(const qi_tensor *t)
@@ -163,10 +162,10 @@ static qat_status check_class(cert *c, int tensor, int origin)
 }
 
 /** The range beside scale and zero point is for people; it must follow from them. float32 rounds
- *  (lo - Z) S once: U, of at most 255 S. */
+ *  (lo - Z) S once: U, of at most 2^bits S. */
 qat_status cert_check_range(const cert *c, const qi_tensor *t, int32_t lo, int32_t hi)
 {
-    double const scale = (double)cert_scale(t), slack = 256 * CERT_U * scale;
+    double const scale = (double)cert_scale(t), slack = (hi - lo + 2) * CERT_U * scale;
     int32_t const ends[] = {lo, hi};
     for (int i = 0; i < 2; i++) {
         double const there = (double)cert_float(t->range_bits[i]);
@@ -184,12 +183,14 @@ qat_status cert_check_activation(cert *c, int tensor, const qat_shape *shape, in
     const qi_tensor *t = cert_tensor(c, tensor);
     cert_grid grid;
     int32_t lo, hi;
+    qi_type const type = c->source->quant.activation_bits == QAT_WIDE_BITS ? QI_S16
+                         : c->source->quant.layout == QAT_LAYOUT_INT8      ? QI_S8
+                                                                           : QI_U8;
     qat_status st = cert_activation_grid(c, origin, &grid);
     if (!st)
         st = check_shape(c, t, shape);
     if (!st)
-        st = cert_equal(c, t->name, "the type", t->type,
-                        c->source->quant.layout == QAT_LAYOUT_INT8 ? QI_S8 : QI_U8);
+        st = cert_equal(c, t->name, "the type", t->type, type);
     if (st)
         return st;
     if (grid.unknown) /* scale and range follow from the file's own word */

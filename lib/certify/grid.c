@@ -20,6 +20,11 @@ void cert_codes(qat_layout layout, int bits, bool weights, int32_t *lo, int32_t 
     *hi = first + count - 1;
 }
 
+void cert_codes_of(const qi_tensor *t, int32_t *lo, int32_t *hi)
+{
+    cert_codes(t->type == QI_U8 ? QAT_LAYOUT_UINT8 : QAT_LAYOUT_INT8, t->bits, false, lo, hi);
+}
+
 /** The largest |value| that a range may have, so that max - min is finite. */
 static double limited(double x)
 {
@@ -37,6 +42,18 @@ static cert_grid grid_of_range(double min, double max, const cert_grid *kind)
     g.slack += 3 * CERT_U;
     g.empty = g.scale < (double)FLT_MIN;
     g.lowest = g.symmetric && g.lo + g.hi == 0 && !g.power_of_two ? 0 : g.lo;
+    return g;
+}
+
+/** 16-bit codes: zero point 0, and the larger end is the highest code. */
+static cert_grid grid_of_wide(double min, double max, const cert_grid *kind)
+{
+    cert_grid g = *kind;
+    g.symmetric = true;
+    g.scale = limited(fmax(-min, max)) / g.hi;
+    g.lower = g.lo * g.scale;
+    g.slack += 2 * CERT_U;
+    g.empty = g.scale < (double)FLT_MIN;
     return g;
 }
 
@@ -112,6 +129,8 @@ cert_grid cert_grid_of_quantizer(const char *name, cert_seen seen, bool symmetri
 {
     cert_grid const kind = {
         .symmetric = symmetric, .power_of_two = power_of_two, .slack = slack, .lo = lo, .hi = hi};
+    if (strcmp(name, "ema") == 0 && bits_of(lo, hi) == QAT_WIDE_BITS)
+        return grid_of_wide(seen.min, seen.max, &kind);
     if (strcmp(name, "ema") == 0)
         return grid_of_range(seen.min, seen.max, &kind);
     if (strcmp(name, "tqt") == 0)

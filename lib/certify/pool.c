@@ -102,7 +102,7 @@ qat_status cert_check_mean(cert *c, const cert_op *op)
     shift -= k;
     if (shift < -31)
         mult = shift = 0;
-    cert_codes(x->type == QI_S8 ? QAT_LAYOUT_INT8 : QAT_LAYOUT_UINT8, x->bits, false, &lo, &hi);
+    cert_codes_of(x, &lo, &hi);
     int32_t const below = x->zero_point - lo, above = hi - x->zero_point;
     int64_t const largest = n * (below > above ? below : above);
     qat_status st = cert_check_form(c, op->name, op->node, 1, 5, QI_ROUND_TWICE, largest);

@@ -222,9 +222,8 @@ static void compare(void *context, const qi_model *model, int32_t index, const v
         return;
     size_t const n = cert_count(t), first = (size_t)s->sample * values_of(of->real);
     double const scale = (double)cert_scale(t);
-    const uint8_t *bytes = data;
     for (size_t i = 0; i < n; i++) {
-        int32_t const code = t->type == QI_S8 ? (int8_t)bytes[i] : bytes[i];
+        int32_t const code = (int32_t)qi_value_at((qi_type)t->type, data, i);
         size_t from = i;
         bool const inside = !of->pad || find_inside(model, of->pad, i, &from);
         add_value(of, inside ? (double)of->real->value[first + from] : 0,

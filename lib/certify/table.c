@@ -17,6 +17,12 @@
 enum { ENTRIES = 256 };
 static const double TABLE_SLACK = 0x1p-11;
 
+/** In codes: of 16 bits, 2^8 times as many. */
+static double slack_of(const qi_tensor *y)
+{
+    return ldexp(TABLE_SLACK, y->bits > 8 ? y->bits - 8 : 0);
+}
+
 /** One table: of channel `row`, where there are several. */
 struct table {
     cert *c;
@@ -31,16 +37,13 @@ static int32_t code_at(const struct table *t, int row, int position)
     return cert_code(t->codes, at);
 }
 
-static void codes_of(const qi_tensor *t, int32_t *lo, int32_t *hi)
-{
-    cert_codes(t->type == QI_S8 ? QAT_LAYOUT_INT8 : QAT_LAYOUT_UINT8, t->bits, false, lo, hi);
-}
-
 /** The entries' type and scale are those of the output. */
 static qat_status check_entries(const cert *c, const struct table *t)
 {
     const qi_tensor *e = t->codes, *y = t->y;
-    qat_status st = cert_equal(c, e->name, "the number of bits", e->bits, y->bits);
+    qat_status st = cert_equal(c, e->name, "the type", e->type, y->type);
+    if (!st)
+        st = cert_equal(c, e->name, "the number of bits", e->bits, y->bits);
     if (!st)
         st = cert_equal(c, e->name, "the rank", e->rank, t->rows > 1 ? 2 : 1);
     if (!st)
@@ -90,7 +93,7 @@ static qat_status check_entry(const struct table *t, int row, int32_t code, doub
     int32_t lo, hi;
     int32_t const entry = code_at(t, row, position_of(t->x, code));
     double const scale = (double)cert_scale(t->y);
-    codes_of(t->y, &lo, &hi);
+    cert_codes_of(t->y, &lo, &hi);
     if (cert_near_code(value, scale, t->y->zero_point, lo, hi, slack, entry))
         return QAT_OK;
     return qat_fail(
@@ -106,7 +109,7 @@ static qat_status check_entry(const struct table *t, int row, int32_t code, doub
 int32_t cert_code_in_float32(const qi_tensor *y, float value)
 {
     int32_t lo, hi;
-    codes_of(y, &lo, &hi);
+    cert_codes_of(y, &lo, &hi);
     float const scale = cert_scale(y);
     float const min = (float)(lo - y->zero_point) * scale,
                 max = (float)(hi - y->zero_point) * scale;
@@ -126,7 +129,7 @@ static qat_status check_pixel(const struct table *t, int channel, int pixel)
     if (entry == expected)
         return check_entry(t, channel, pixel,
                            (pixel - (double)s->mean[channel]) / (double)s->std[channel],
-                           TABLE_SLACK);
+                           slack_of(t->y));
     return qat_fail(t->c->err, QAT_ERR_MISMATCH,
                     "%s, channel %d: the file's table gives the code %d for pixel %d, but (pixel - "
                     "%g) / %g has the code %d",
@@ -231,7 +234,7 @@ const cert_curve *cert_curve_of(const qat_node *node)
 static qat_status check_tflite(const struct table *t, const cert_curve *curve, int32_t code)
 {
     int32_t lo, hi;
-    codes_of(t->y, &lo, &hi);
+    cert_codes_of(t->y, &lo, &hi);
     int64_t const expected =
         (int64_t)t->y->zero_point +
         curve->tflite(code - t->x->zero_point, cert_scale(t->x), cert_scale(t->y));
@@ -251,7 +254,7 @@ qat_status cert_check_curve(cert *c, const cert_op *op)
     qat_status st = table_of(c, op->node, op->name, &t);
     if (st)
         return st;
-    codes_of(t.x, &lo, &hi);
+    cert_codes_of(t.x, &lo, &hi);
     for (int32_t code = lo; !st && code <= hi; code++)
         st = own ? check_tflite(&t, curve, code)
                  : check_entry(&t, 0, code, curve->value(real_of(t.x, code)), TABLE_SLACK);
@@ -319,7 +322,7 @@ static qat_status check_samples(const struct table *t, struct sample *s)
 {
     int32_t lo, hi;
     qat_status st = QAT_OK;
-    codes_of(t->x, &lo, &hi);
+    cert_codes_of(t->x, &lo, &hi);
     for (int32_t code = lo; !st && code <= hi; code++) {
         for (size_t i = 0; i < s->values; i++)
             s->x.value[i] = (float)real_of(t->x, code);

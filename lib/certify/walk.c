@@ -346,6 +346,7 @@ static qat_status walk_plain(cert *c, const qat_node *node)
 {
     char tensor[NAME_MAX];
     bool const tflite = c->source->profile == QAT_PROFILE_TFLITE;
+    bool const wide = c->source->quant.activation_bits == QAT_WIDE_BITS;
     const cert_curve *curve = cert_curve_of(node);
     int *inputs = inputs_of(c, node);
     qat_status const st =
@@ -366,13 +367,19 @@ static qat_status walk_plain(cert *c, const qat_node *node)
         w.kernel = "average_pool2d", w.check = cert_check_pool;
     else if (qat_node_is_op(node, "resize_bilinear"))
         w.kernel = "resize_bilinear", w.check = cert_check_resize;
+    else if (qat_node_is_op(node, "softmax") && wide)
+        w.kernel = "softmax16", w.check = cert_check_wide_softmax;
+    else if (curve && wide)
+        w.kernel = curve->op, w.check = cert_check_wide_sigmoid;
+    else if (qat_node_is_op(node, "leaky_relu") && wide)
+        w.kernel = "prelu", w.check = cert_check_wide_leaky_relu;
     else if (qat_node_is_op(node, "softmax"))
         w.kernel = "softmax", w.check = cert_check_softmax;
     else if (curve && curve->paper && !tflite)
         w.kernel = curve->op, w.check = curve->paper;
     else if (curve)
         w.kernel = "table", w.check = cert_check_curve;
-    else if (!node->op->quant->freeze &&
+    else if ((!node->op->quant->freeze || qat_node_is_op(node, "leaky_relu")) &&
              (cert_info(c, node)->kind == CERT_TABLE || cert_info(c, node)->kind == CERT_FIXED))
         w.kernel = "table", w.check = cert_check_custom_table;
     return check_op(c, &w, &c->nodes[node->index].tensor);

@@ -129,11 +129,16 @@ qat_status ckpt_read_input(ckpt_reading *p)
     return st ? st : ckpt_close_section(p, rest);
 }
 
+static bool activation_bits_good(int bits)
+{
+    return between(bits, 2, 8) || bits == QAT_WIDE_BITS;
+}
+
 static bool quant_good(const qat_quant_options *q, uint32_t quantized, uint32_t profile)
 {
     return quantized <= 1 && profile <= QAT_PROFILE_TFLITE && between(q->layout, 0, 1) &&
            between(q->bn_fold, 0, 1) && between(q->weight_bits, 2, 8) &&
-           between(q->activation_bits, 2, 8) && q->ema_decay >= 0 && q->ema_decay < 1 &&
+           activation_bits_good(q->activation_bits) && q->ema_decay >= 0 && q->ema_decay < 1 &&
            q->weight_delay >= 0 && q->activation_delay >= 0 && q->bn_freeze_delay >= 0 &&
            isfinite(q->input_min) && isfinite(q->input_max) && q->input_min < q->input_max;
 }
@@ -157,7 +162,7 @@ static bool read_override(ckpt_reading *p, qat_quant_layer *layer)
     qat_read_string(&p->r, layer->weight_ranges, sizeof layer->weight_ranges);
     qat_read_string(&p->r, layer->activation_ranges, sizeof layer->activation_ranges);
     return !p->r.bad && (!layer->weight_bits || between(layer->weight_bits, 2, 8)) &&
-           (!layer->activation_bits || between(layer->activation_bits, 2, 8)) &&
+           (!layer->activation_bits || activation_bits_good(layer->activation_bits)) &&
            between(layer->per_channel, -1, 1) && between(layer->symmetric, -1, 1) &&
            between(layer->power_of_two, -1, 1) && between(layer->is_float, -1, 1);
 }

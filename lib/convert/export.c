@@ -15,9 +15,10 @@ struct exporter {
     qat_certify_signal *signal; /* NULL: not asked for */
     int n_inputs;
     size_t *counts;      /* by graph input: values per sample */
+    qi_type *types;      /* of its codes, before the table is added */
     qat_qparams *params; /* parameters of the codes of each input */
     float *pixel_values; /* [channels * 256], or NULL */
-    uint8_t **bytes;     /* by input: what the engine gets, max_batch samples */
+    void **codes;        /* by input: what the engine gets, max_batch samples */
     float **real;        /* by input: what the eval graph gets */
 };
 
@@ -48,15 +49,18 @@ static qat_status allocate(struct exporter *e, qat_error *err)
     e->n_inputs = e->graph->n_inputs;
     e->counts = calloc(n + 1, sizeof *e->counts);
     e->params = calloc(n + 1, sizeof *e->params);
-    e->bytes = calloc(n + 1, sizeof *e->bytes);
+    e->types = calloc(n + 1, sizeof *e->types);
+    e->codes = calloc(n + 1, sizeof *e->codes);
     e->real = calloc(n + 1, sizeof *e->real);
-    if (!e->counts || !e->params || !e->bytes || !e->real)
+    if (!e->counts || !e->types || !e->params || !e->codes || !e->real)
         return qat_out_of_memory(err, "export");
     for (size_t i = 0; i < n; i++) {
-        e->counts[i] = qat_qtensor_count(&e->graph->tensors[e->graph->inputs[i]]);
-        e->bytes[i] = calloc(batch, e->counts[i]);
+        const qat_qtensor *t = &e->graph->tensors[e->graph->inputs[i]];
+        e->counts[i] = qat_qtensor_count(t);
+        e->types[i] = t->type;
+        e->codes[i] = calloc(batch, qat_qtensor_bytes(t));
         e->real[i] = calloc(batch * e->counts[i], sizeof *e->real[i]);
-        if (!e->bytes[i] || !e->real[i])
+        if (!e->codes[i] || !e->real[i])
             return qat_out_of_memory(err, "export");
     }
     return QAT_OK;
@@ -65,14 +69,15 @@ static qat_status allocate(struct exporter *e, qat_error *err)
 static void release(struct exporter *e)
 {
     for (int i = 0; i < e->n_inputs; i++) {
-        if (e->bytes)
-            free(e->bytes[i]);
+        if (e->codes)
+            free(e->codes[i]);
         if (e->real)
             free(e->real[i]);
     }
     free(e->counts);
+    free(e->types);
     free(e->params);
-    free(e->bytes);
+    free(e->codes);
     free(e->real);
     free(e->pixel_values);
     qat_verifier_free(e->verifier);
@@ -83,9 +88,7 @@ static void release(struct exporter *e)
 /** The parameters of the codes of each graph input, before the table is added. */
 static qat_qparams code_params(const qat_qtensor *t)
 {
-    int32_t lo, hi;
-    qat_code_range(t->type == QI_S8 ? QAT_LAYOUT_INT8 : QAT_LAYOUT_UINT8, t->bits, false, &lo, &hi);
-    return qat_given_qparams(t->scale, t->zero_point, lo, hi);
+    return qat_stored_qparams(t->type, t->bits, t->scale, t->zero_point);
 }
 
 static qat_status make_graph(struct exporter *e, qat_error *err)
@@ -114,7 +117,7 @@ static void set_pixels(struct exporter *e, const uint8_t *pixels, size_t count)
 {
     size_t const channels = (size_t)e->options->channels;
     for (size_t i = 0; i < count; i++) {
-        e->bytes[0][i] = pixels[i];
+        ((uint8_t *)e->codes[0])[i] = pixels[i];
         e->real[0][i] = e->pixel_values[i % channels * 256 + pixels[i]];
     }
 }
@@ -123,7 +126,7 @@ static void set_reals(struct exporter *e, int input, const float *values, size_t
 {
     for (size_t i = 0; i < count; i++) {
         e->real[input][i] = values[i];
-        e->bytes[input][i] = (uint8_t)qat_code(&e->params[input], values[i]);
+        qat_store_code(e->types[input], e->codes[input], i, qat_code(&e->params[input], values[i]));
     }
 }
 
@@ -148,12 +151,12 @@ static void set_random_inputs(struct exporter *e, uint64_t stream, int samples)
         for (size_t j = 0; j < (size_t)samples * e->counts[i]; j++) {
             if (takes_pixels(e, i)) {
                 uint8_t const pixel = (uint8_t)qat_rng_below(&rng, 256);
-                e->bytes[i][j] = pixel;
+                ((uint8_t *)e->codes[i])[j] = pixel;
                 e->real[i][j] = e->pixel_values[j % channels * 256 + pixel];
             } else {
                 int32_t const code =
                     p->lo + (int32_t)qat_rng_below(&rng, (uint32_t)(p->hi - p->lo + 1));
-                e->bytes[i][j] = (uint8_t)code;
+                qat_store_code(e->types[i], e->codes[i], j, code);
                 e->real[i][j] = qat_real_of(p, code);
             }
         }
@@ -166,7 +169,7 @@ static qat_status write_model(struct exporter *e, qat_export_result *result, qat
 {
     set_random_inputs(e, qat_hash_name("known-answer test"), 1);
     return qat_qm_write_answered(e->graph, &e->options->metadata, e->options->kernels,
-                                 (const void *const *)e->bytes, &result->qm, &result->qm_bytes,
+                                 (const void *const *)e->codes, &result->qm, &result->qm_bytes,
                                  &result->arena_bytes, err);
 }
 
@@ -199,7 +202,7 @@ static qat_status compare_signal(struct exporter *e, int samples, qat_export_res
     n = n < left ? n : (int)left;
     if (!e->signal || n < 1)
         return QAT_OK;
-    qat_status const st = qat_certify_signal_batch(e->signal, (const void *const *)e->bytes,
+    qat_status const st = qat_certify_signal_batch(e->signal, (const void *const *)e->codes,
                                                    (const float *const *)e->real, n, err);
     result->certificate.signal_samples += n;
     return st;
@@ -217,7 +220,7 @@ static qat_status judge_signal(const struct exporter *e, qat_export_result *resu
 static qat_status verify_batch(struct exporter *e, int samples, qat_export_result *result,
                                qat_error *err)
 {
-    qat_status const st = qat_verifier_batch(e->verifier, (const void *const *)e->bytes,
+    qat_status const st = qat_verifier_batch(e->verifier, (const void *const *)e->codes,
                                              (const float *const *)e->real, samples, err);
     qat_status const compared = st ? st : compare_signal(e, samples, result, err);
     result->samples += samples;

@@ -70,7 +70,9 @@ static qat_status add_tensor(struct freezer *f, const qat_node *node, const qat_
                              int *index, qat_error *err)
 {
     qat_qtensor t = {
-        .type = f->options->layout == QAT_LAYOUT_INT8 ? QI_S8 : QI_U8,
+        .type = p->hi - p->lo > UINT8_MAX               ? QI_S16
+                : f->options->layout == QAT_LAYOUT_INT8 ? QI_S8
+                                                        : QI_U8,
         .bits = bits_of(p),
         .rank = node->shape.rank,
         .scale = p->scale,
@@ -321,6 +323,10 @@ static qat_status freezer_init(struct freezer *f, qat_error *err)
     if (!f->options)
         return qat_fail(err, QAT_ERR_ARGUMENT,
                         "freeze: not an eval graph (qat_create_eval_graph makes one)");
+    if (f->options->activation_bits == QAT_WIDE_BITS && f->profile != QAT_PROFILE_TFLITE)
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "%d-bit activations need the profile tflite: no other says how they round",
+                        QAT_WIDE_BITS);
     f->graph = qat_qgraph_new();
     f->tensor = calloc((size_t)nodes + 1, sizeof *f->tensor);
     f->params = calloc((size_t)nodes + 1, sizeof *f->params);

@@ -25,11 +25,13 @@ void qat_pixel_values(int channels, const float *mean, const float *std, float *
 }
 
 void qat_pixel_tables(int channels, const float *mean, const float *std, const qat_qparams *input,
-                      uint8_t *codes)
+                      void *codes)
 {
+    qi_type const type = input->hi - input->lo > UINT8_MAX ? QI_S16 : QI_U8;
     for (int c = 0; c < channels; c++)
         for (int pixel = 0; pixel < 256; pixel++)
-            codes[c * 256 + pixel] = (uint8_t)qat_code(input, pixel_value(pixel, mean[c], std[c]));
+            qat_store_code(type, codes, (size_t)(c * 256 + pixel),
+                           qat_code(input, pixel_value(pixel, mean[c], std[c])));
 }
 
 static qat_status check(const qat_qgraph *graph, int channels, const float *mean, const float *std,
@@ -79,7 +81,7 @@ static qat_status append_table(qat_qgraph *graph, const qat_qtensor *codes, int 
     int32_t lo, hi;
     qat_tensor_codes(codes, &lo, &hi);
     qat_qparams const p = qat_given_qparams(codes->scale, codes->zero_point, lo, hi);
-    uint8_t *table = malloc((size_t)channels * 256);
+    void *table = calloc((size_t)channels * 256, qi_type_bytes(codes->type));
     if (!table)
         return qat_out_of_memory(err, codes->name);
     qat_pixel_tables(channels, mean, std, &p, table);

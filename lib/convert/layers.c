@@ -147,10 +147,10 @@ const qat_layer_check *qat_layers_at(const qat_layers *layers, int i)
 struct compare {
     const qat_layers *layers;
     struct layer *layer;
-    const float *real;    /* the values of the layer in float32 */
-    const uint8_t *codes; /* the codes of the integers */
-    float *restart;       /* what the next layer reads: set to the real values of the codes */
-    size_t count;         /* values per sample */
+    const float *real; /* the values of the layer in float32 */
+    const void *codes; /* the codes of the integers */
+    float *restart;    /* what the next layer reads: set to the real values of the codes */
+    size_t count;      /* values per sample */
 };
 
 static double distance(const qat_qparams *p, float real, int32_t code)
@@ -166,7 +166,7 @@ static void compare_sample(const struct compare *c, int sample, qat_layer_check 
     const qat_qtensor *tensor = &c->layers->graph->tensors[c->layer->tensor];
     size_t const begin = (size_t)sample * c->count;
     for (size_t i = 0; i < c->count; i++) {
-        int32_t const code = qat_qtensor_code(tensor, c->codes[begin + i]);
+        int32_t const code = qat_load_code(tensor->type, c->codes, begin + i);
         float const real = c->real[begin + i];
         double const quanta = distance(p, real, code);
         c->restart[begin + i] = qat_real_of(p, code);
@@ -212,12 +212,13 @@ static double bias_unit(const qat_qgraph *graph, const qat_qop *op, size_t chann
 static void round_bias(const qat_layers *l, const struct layer *layer, qat_node *node)
 {
     const float *bias = node->inputs[node->n_data]->value;
-    const int32_t *codes = l->graph->tensors[layer->op->inputs[QAT_IN_BIAS]].data;
+    const qat_qtensor *codes = &l->graph->tensors[layer->op->inputs[QAT_IN_BIAS]];
     size_t const channels = (size_t)qat_shape_channels(&node->shape),
                  rows = qat_shape_count(&node->shape) / channels;
     for (size_t c = 0; c < channels; c++) {
         double const unit = bias_unit(l->graph, layer->op, c);
-        double const moved = fmin(fmax(unit * codes[c] - (double)bias[c], -unit / 2), unit / 2);
+        double const code = (double)qi_value_at(codes->type, codes->data, c);
+        double const moved = fmin(fmax(unit * code - (double)bias[c], -unit / 2), unit / 2);
         for (size_t i = 0; i < rows; i++)
             node->value[i * channels + c] = (float)((double)node->value[i * channels + c] + moved);
     }

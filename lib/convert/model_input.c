@@ -20,19 +20,19 @@ static float float_of(uint32_t bits)
 
 static qat_qparams params_of(const qi_tensor *t)
 {
-    int32_t lo, hi;
-    qat_code_range(t->type == QI_S8 ? QAT_LAYOUT_INT8 : QAT_LAYOUT_UINT8, t->bits, false, &lo, &hi);
-    return qat_given_qparams(float_of(t->scale_bits), t->zero_point, lo, hi);
+    return qat_stored_qparams((qi_type)t->type, t->bits, float_of(t->scale_bits), t->zero_point);
 }
 
-static void normalised_codes(const qi_preprocessing *p, const qat_qparams *params,
-                             const float *values, size_t count, uint8_t *codes)
+static void normalised_codes(const qi_preprocessing *p, const qi_tensor *t, const float *values,
+                             void *codes)
 {
+    qat_qparams const params = params_of(t);
     size_t const channels = (size_t)p->channels;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < qat_tensor_values(t); i++) {
         size_t const c = channels <= 4 ? i % channels : 0;
         float const centred = values[i] - float_of(p->mean_bits[c]);
-        codes[i] = (uint8_t)qat_code(params, centred / float_of(p->std_bits[c]));
+        qat_store_code((qi_type)t->type, codes, i,
+                       qat_code(&params, centred / float_of(p->std_bits[c])));
     }
 }
 
@@ -42,8 +42,7 @@ qat_status qat_model_codes(const qi_model *model, int input, const float *values
     const qi_preprocessing *p = qi_model_preprocessing(model);
     const qi_tensor *t = qi_tensor_at(model, qi_input_at(model, input));
     if (input == 0 && p->kind == 2) {
-        qat_qparams const params = params_of(t);
-        normalised_codes(p, &params, values, t->bytes, codes);
+        normalised_codes(p, t, values, codes);
         return QAT_OK;
     }
     if (!t->border)

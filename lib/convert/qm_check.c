@@ -337,7 +337,9 @@ static qat_status check_statistics(const qi_preprocessing *p, qat_error *err)
 static qat_status check_reals(const qat_qtensor *t, const qi_preprocessing *p, qat_error *err)
 {
     struct subject const s = {"preprocessing of input", 0, "real numbers"};
-    qat_status st = limit(&s, "the type of its tensor", t->type, QI_U8, QI_S8, err);
+    qat_status st = t->type == QI_S16
+                        ? QAT_OK
+                        : limit(&s, "the type of its tensor", t->type, QI_U8, QI_S8, err);
     if (!st)
         st = limit(&s, "the border of its tensor", t->border, QI_BORDER_NONE, QI_BORDER_NONE, err);
     if (!st)

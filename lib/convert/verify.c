@@ -18,8 +18,10 @@
 static void watch_outputs(qat_verifier *v)
 {
     const qat_qgraph *graph = v->graph;
-    for (int i = 0; i < graph->n_tensors; i++)
+    for (int i = 0; i < graph->n_tensors; i++) {
         v->tensors[i].count = qat_qtensor_count(&graph->tensors[i]);
+        v->tensors[i].bytes = qat_qtensor_bytes(&graph->tensors[i]);
+    }
     for (int i = 0; i < graph->n_ops; i++)
         for (int j = 0; j < graph->ops[i].n_outputs; j++)
             v->tensors[graph->ops[i].outputs[j]].compared = true;

@@ -16,7 +16,8 @@ enum { QAT_VERIFY_LANES = 8, QAT_VERIFY_CODES = 256 };
 struct qat_watched {
     bool compared;  /* an op writes it */
     bool is_output; /* of the graph */
-    size_t count;   /* values, one byte each */
+    size_t count;   /* values */
+    size_t bytes;   /* of them */
     /*
      * Simulation: the real values that fake_quant rounds, batch samples, or NULL; and its
      * parameters.
@@ -28,8 +29,9 @@ struct qat_watched {
 /** The arena and the counts of one lane. */
 struct qat_lane {
     void *arena;
-    const void **inputs;               /* for one sample */
-    uint8_t (*seen)[QAT_VERIFY_CODES]; /* by tensor: which codes occurred, as bytes */
+    const void **inputs; /* for one sample */
+    /* By tensor: which codes occurred, as bytes; of 16-bit codes the lower bytes. */
+    uint8_t (*seen)[QAT_VERIFY_CODES];
     int64_t visits;   /* compared tensors visited; samples are counted separately */
     int64_t first_at; /* sample * tensors + order of the first difference, or -1 */
     qat_compare counts;

@@ -20,7 +20,7 @@ struct visit {
 /* ------------------------------------------------------------------ comparing */
 
 /** Note where a lane found its first difference, and the two codes. */
-static void note_first(const struct visit *at, int tensor, size_t i, uint8_t exact, uint8_t engine)
+static void note_first(const struct visit *at, int tensor, size_t i, int32_t exact, int32_t engine)
 {
     const qat_qtensor *t = &at->verifier->graph->tensors[tensor];
     struct qat_lane *lane = at->lane;
@@ -31,30 +31,33 @@ static void note_first(const struct visit *at, int tensor, size_t i, uint8_t exa
     lane->first_at = (int64_t)at->sample * at->verifier->graph->n_tensors + at->order;
     snprintf(lane->counts.first, sizeof lane->counts.first,
              "%s, sample %lld, value %zu: exact evaluation %d, %s %d", t->name,
-             (long long)(at->verifier->samples + at->sample), i, qat_qtensor_code(t, exact), name,
-             qat_qtensor_code(t, engine));
+             (long long)(at->verifier->samples + at->sample), i, (int)exact, name, (int)engine);
 }
 
-static void compare_exact(const struct visit *at, int tensor, const uint8_t *engine)
+static void compare_exact(const struct visit *at, int tensor, const void *engine)
 {
     const qat_verifier *v = at->verifier;
-    size_t const count = v->tensors[tensor].count;
+    size_t const count = v->tensors[tensor].count, bytes = v->tensors[tensor].bytes;
+    const qat_qtensor *t = &v->graph->tensors[tensor];
     const uint8_t *exact =
-        (const uint8_t *)qat_exact_tensor(v->exact, tensor) + (size_t)at->sample * count;
+        (const uint8_t *)qat_exact_tensor(v->exact, tensor) + (size_t)at->sample * bytes;
+    const uint8_t *given = engine;
     struct qat_lane *lane = at->lane;
-    lane->counts.bytes += at->other ? 0 : (int64_t)count;
-    if (memcmp(exact, engine, count) == 0)
+    lane->counts.bytes += at->other ? 0 : (int64_t)bytes;
+    if (memcmp(exact, engine, bytes) == 0)
         return;
-    for (size_t i = 0; i < count; i++) {
-        if (exact[i] == engine[i])
+    for (size_t i = 0; i < bytes; i++) {
+        size_t const value = i / (bytes / count);
+        if (exact[i] == given[i])
             continue;
         if (lane->first_at < 0)
-            note_first(at, tensor, i, exact[i], engine[i]);
+            note_first(at, tensor, value, qat_load_code(t->type, exact, value),
+                       qat_load_code(t->type, engine, value));
         lane->counts.differing++;
     }
 }
 
-static void compare_simulation(const struct visit *at, int tensor, const uint8_t *engine)
+static void compare_simulation(const struct visit *at, int tensor, const void *engine)
 {
     const qat_verifier *v = at->verifier;
     const qat_qtensor *t = &v->graph->tensors[tensor];
@@ -63,7 +66,7 @@ static void compare_simulation(const struct visit *at, int tensor, const uint8_t
     qat_compare *counts = &at->lane->counts;
     int64_t differing = 0, far = 0;
     for (size_t i = 0; i < w->count; i++) {
-        int const quanta = abs(qat_code(&w->params, real[i]) - qat_qtensor_code(t, engine[i]));
+        int const quanta = abs(qat_code(&w->params, real[i]) - qat_load_code(t->type, engine, i));
         differing += quanta != 0;
         far += quanta > 1;
         if (quanta > counts->simulated_max_quanta)
@@ -82,16 +85,16 @@ static void visit_tensor(void *context, const qi_model *model, int32_t tensor, c
 {
     struct visit *at = context;
     const struct qat_watched *w = &at->verifier->tensors[tensor];
-    const uint8_t *engine = data;
+    const qat_qtensor *t = &at->verifier->graph->tensors[tensor];
     if (!w->compared)
         return;
     at->order++;
     at->lane->visits++;
-    compare_exact(at, tensor, engine);
+    compare_exact(at, tensor, data);
     if (at->verifier->simulate && w->real)
-        compare_simulation(at, tensor, engine);
+        compare_simulation(at, tensor, data);
     for (size_t i = 0; i < w->count; i++)
-        at->lane->seen[tensor][engine[i]] = 1;
+        at->lane->seen[tensor][(uint8_t)qat_load_code(t->type, data, i)] = 1;
 }
 
 /** Set the inputs of one sample in its lane. */

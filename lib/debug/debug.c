@@ -311,12 +311,13 @@ static void keep(void *context, const qi_model *model, int32_t index, const void
 static qat_status run_batch(qat_debug *d, qat_input_coder *coder, const qat_batch *batch, int count,
                             qat_error *err)
 {
-    const uint8_t *codes = qat_input_coder_bytes(coder, batch, count);
+    const uint8_t *codes = qat_input_coder_codes(coder, batch, count);
+    size_t const bytes = qi_tensor_at(d->model, qi_input_at(d->model, 0))->bytes;
     void **outputs = calloc((size_t)qi_output_count(d->model) + 1, sizeof *outputs);
     if (!outputs)
         return qat_out_of_memory(err, "debugger");
     for (int i = 0; i < count; i++) {
-        const void *in[1] = {codes + (size_t)i * coder->values};
+        const void *in[1] = {codes + (size_t)i * bytes};
         qi_host_run_visit(d->host, NULL, in, outputs, keep, &(struct keep){d, i});
     }
     free(outputs);

@@ -14,7 +14,7 @@
 /* From which on a figure is told. */
 static const double WIDE = 100;     /* |weight| of a channel over the median of all */
 static const double GAIN = 2;       /* of a channel */
-static const double OFFSET = 4;     /* quanta of the output */
+static const double OFFSET = 4;     /* quanta of an output of 8 bits or fewer */
 static const double BEYOND = 0.005; /* share of values beyond the ends of the codes */
 static const double COARSE = 0.125; /* share of codes that occur */
 static const double PARTS = 6;      /* dB over the noise of one rounding */
@@ -28,6 +28,13 @@ struct judged {
     double bias_off;              /* quanta: of the bias that is furthest from the reference's */
     int bias_channel, biases_off; /* which; how many are off */
 };
+
+/** From how many quanta on an offset is told: of 16-bit codes, as many as make that of 8-bit ones.
+ */
+static double offset_told(const struct judged *j)
+{
+    return OFFSET * (j->y->t->bits > 8 ? exp2(j->y->t->bits - 8) : 1);
+}
 
 /* ------------------------------------------------------------------ parameters */
 
@@ -76,7 +83,7 @@ static void judge_bias(struct judged *j, const qi_tensor *w)
                   -j->op->fraction);
         double const v = unit * (double)qi_value_at(codes->type, codes->data, (size_t)c);
         double const off = (v - (values ? (double)values->value[c] : 0)) / j->layer->scale;
-        j->biases_off += fabs(off) > OFFSET + unit / j->layer->scale / 2;
+        j->biases_off += fabs(off) > offset_told(j) + unit / j->layer->scale / 2;
         if (fabs(off) > fabs(j->bias_off)) {
             j->bias_off = off;
             j->bias_channel = c;
@@ -135,6 +142,7 @@ struct misfit {
     int scaled, moved, unlike;                /* how many; unlike: neither, but far from b = a */
     int most_scaled, most_moved, most_unlike; /* which */
     double gain, offset;                      /* of these; offset in quanta */
+    double told;                              /* the offset from which on it is told */
 };
 
 static void note_channel(struct misfit *m, int channel, double gain, double offset)
@@ -143,12 +151,12 @@ static void note_channel(struct misfit *m, int channel, double gain, double offs
     if (scaled && (!m->scaled || gain > m->gain)) {
         m->gain = gain;
         m->most_scaled = channel;
-    } else if (!scaled && fabs(offset) > fmax(OFFSET, fabs(m->offset))) {
+    } else if (!scaled && fabs(offset) > fmax(m->told, fabs(m->offset))) {
         m->offset = offset;
         m->most_moved = channel;
     }
     m->scaled += scaled;
-    m->moved += !scaled && fabs(offset) > OFFSET;
+    m->moved += !scaled && fabs(offset) > m->told;
 }
 
 /** Are the other runtime's values more than rounding away from what they should be? */
@@ -160,7 +168,7 @@ static bool is_unlike(const debug_channel *c, double scale)
 static struct misfit misfit_of(const struct judged *j, bool foreign)
 {
     enum { ENOUGH = 8 };
-    struct misfit m = {0};
+    struct misfit m = {.told = offset_told(j)};
     for (int c = 0; c < j->y->channels; c++) {
         const debug_channel *of = &j->y->of[c];
         const debug_fit *f = foreign ? &of->foreign_fit : &of->fit;

@@ -83,7 +83,9 @@ qat_status qat_debug_evaluate(const qat_restored *checkpoint, const qat_deploy_o
     if (!st && layer) {
         qat_quant_layer *own = &q->layers[q->n_layers++];
         *own = qat_quant_layer_defaults(layer);
-        own->weight_bits = own->activation_bits = bits;
+        own->weight_bits = bits;
+        if (q->activation_bits != QAT_WIDE_BITS) /* which all layers have, or none */
+            own->activation_bits = bits;
         own->is_float = bits ? own->is_float : 1;
     }
     if (!st)

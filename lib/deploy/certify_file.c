@@ -125,14 +125,15 @@ static qat_status check_known_answers(const qat_certified_file *f)
     for (int i = 0; i < qi_input_count(f->model); i++) {
         const qi_tensor *t = qi_tensor_at(f->model, qi_input_at(f->model, i));
         const uint8_t *bytes = qi_kat_input(f->model, i);
+        size_t const width = qi_type_bytes((qi_type)t->type);
         if (!bytes)
             return qat_fail(f->err, QAT_ERR_MISMATCH,
                             "the file must hold a known-answer test, but holds none");
-        if (t->bytes > 32 && memcmp(bytes, bytes + 1, t->bytes - 1) == 0)
+        if (t->bytes > 32 && memcmp(bytes, bytes + width, t->bytes - width) == 0)
             return qat_fail(f->err, QAT_ERR_MISMATCH,
-                            "the input of the known-answer test has the value %u everywhere, so it "
+                            "the input of the known-answer test has the value %d everywhere, so it "
                             "tests nothing",
-                            (unsigned)*bytes);
+                            (int)qi_value_at((qi_type)t->type, bytes, 0));
     }
     return QAT_OK;
 }

@@ -270,7 +270,7 @@ qat_status qat_certify_rows(const qat_certified_source *source, const qi_model *
     const qi_tensor *t = qi_tensor_at(model, qi_input_at(model, 0));
     size_t const n = cert_count(t), channels = (size_t)in->channels;
     float *values = malloc(n * sizeof *values);
-    uint8_t *made = malloc(n);
+    void *made = malloc(t->bytes);
     qat_status st = values && made ? QAT_OK : qat_out_of_memory(err, "certificate");
     for (int row = 0; !st && row < ROWS; row++) {
         qat_rng rng = qat_rng_at(1, qat_hash_name("certify rows"), (uint64_t)row);
@@ -284,7 +284,7 @@ qat_status qat_certify_rows(const qat_certified_source *source, const qi_model *
         for (size_t i = 0; !st && i < n; i++) {
             size_t const c = channels <= QAT_CHANNEL_VALUES ? i % channels : 0;
             float const centred = values[i] - in->mean[c];
-            int32_t const by_file = t->type == QI_S8 ? (int8_t)made[i] : made[i];
+            int32_t const by_file = (int32_t)qi_value_at((qi_type)t->type, made, i);
             int32_t const by_data = cert_code_in_float32(t, centred / in->std[c]);
             if (by_file != by_data)
                 st = qat_fail(err, QAT_ERR_MISMATCH,

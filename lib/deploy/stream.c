@@ -132,7 +132,7 @@ static void compare(void *context, const qi_model *model, int32_t tensor, const 
 }
 
 /** One sample in both ways. */
-static void run_sample(stream *s, const qi_host *whole, const qi_host *step, const uint8_t *codes,
+static void run_sample(stream *s, const qi_host *whole, const qi_host *step, const void *codes,
                        void *const *outputs)
 {
     const void *in[1] = {codes};
@@ -141,7 +141,7 @@ static void run_sample(stream *s, const qi_host *whole, const qi_host *step, con
     qi_host_run_visit(whole, NULL, in, outputs, keep, s);
     qi_host_reset(step, NULL);
     for (s->t = 0; s->t < s->steps; s->t++) {
-        in[0] = codes + (size_t)s->t * bytes;
+        in[0] = (const uint8_t *)codes + (size_t)s->t * bytes;
         qi_host_run_visit(step, NULL, in, outputs, compare, s);
     }
     s->result->samples++;
@@ -150,24 +150,23 @@ static void run_sample(stream *s, const qi_host *whole, const qi_host *step, con
 static qat_qparams params_of(const qi_tensor *t)
 {
     float scale;
-    int32_t lo, hi;
     memcpy(&scale, &t->scale_bits, sizeof scale);
-    qat_code_range(t->type == QI_S8 ? QAT_LAYOUT_INT8 : QAT_LAYOUT_UINT8, t->bits, false, &lo, &hi);
-    return qat_given_qparams(scale, t->zero_point, lo, hi);
+    return qat_stored_qparams((qi_type)t->type, t->bits, scale, t->zero_point);
 }
 
 /** Samples of the data, or, without any, random ones. */
 static qat_status run_samples(stream *s, const qi_host *whole, const qi_host *step,
-                              qat_deploy_feed *f, uint8_t *codes, void *const *outputs,
-                              qat_error *err)
+                              qat_deploy_feed *f, void *codes, void *const *outputs, qat_error *err)
 {
     const qi_tensor *in = qi_tensor_at(s->whole, qi_input_at(s->whole, 0));
     qat_qparams const p = params_of(in);
+    size_t const n = qat_tensor_values(in);
     qat_status st = QAT_OK;
     for (int i = 0; !f->data && i < QAT_RANDOM_SAMPLES; i++) {
         qat_rng rng = qat_rng_at(1, qat_hash_name("stream"), (uint64_t)i);
-        for (size_t k = 0; k < in->bytes; k++)
-            codes[k] = (uint8_t)(p.lo + (int32_t)qat_rng_below(&rng, (uint32_t)(p.hi - p.lo + 1)));
+        for (size_t k = 0; k < n; k++)
+            qat_store_code((qi_type)in->type, codes, k,
+                           p.lo + (int32_t)qat_rng_below(&rng, (uint32_t)(p.hi - p.lo + 1)));
         run_sample(s, whole, step, codes, outputs);
     }
     while (f->data && !st) {
@@ -176,11 +175,12 @@ static qat_status run_samples(stream *s, const qi_host *whole, const qi_host *st
         if (st || batch.count <= 0)
             break;
         for (int i = 0; i < batch.count; i++) {
-            size_t const from = (size_t)i * in->bytes;
-            for (size_t k = 0; k < in->bytes; k++)
-                codes[k] = f->pixels
-                               ? ((const uint8_t *)batch.inputs[0])[from + k]
-                               : (uint8_t)qat_code(&p, ((const float *)batch.inputs[0])[from + k]);
+            size_t const from = (size_t)i * n;
+            for (size_t k = 0; k < n; k++)
+                qat_store_code((qi_type)in->type, codes, k,
+                               f->pixels
+                                   ? ((const uint8_t *)batch.inputs[0])[from + k]
+                                   : qat_code(&p, ((const float *)batch.inputs[0])[from + k]));
             run_sample(s, whole, step, codes, outputs);
         }
     }

@@ -29,10 +29,11 @@ qat_status qat_evaluation_run(const qat_evaluation *evaluation, qat_evaluation_f
 /** Turns samples into codes of an integer model's input. Zeroed: nothing to free. */
 typedef struct qat_input_coder {
     qat_sample_type type;
+    qi_type stored; /* of codes */
     qat_qparams params;
-    size_t values;  /* of one sample */
-    uint8_t *codes; /* codes of a batch of real values; NULL for pixels, which are codes themselves;
-                       free() it */
+    size_t values; /* of one sample */
+    void *codes;   /* codes of a batch of real values; NULL for pixels, which are codes themselves;
+                      free() it */
 } qat_input_coder;
 
 /**
@@ -41,7 +42,8 @@ typedef struct qat_input_coder {
 qat_status qat_input_coder_init(qat_input_coder *coder, const qat_input_info *input, qi_type type,
                                 int bits, float scale, int32_t zero_point, size_t values, int batch,
                                 qat_error *err);
-/** The codes of `count` samples. They stay until the next call, or as long as the batch. */
-const uint8_t *qat_input_coder_bytes(qat_input_coder *coder, const qat_batch *batch, int count);
+/** The codes of `count` samples, or their pixels. They stay until the next call, or as long as the
+ * batch. */
+const void *qat_input_coder_codes(qat_input_coder *coder, const qat_batch *batch, int count);
 
 #endif

@@ -15,7 +15,7 @@ static qat_status exact_batch(void *state, const qat_batch *batch, int count, qa
                               qat_error *err)
 {
     exact_state *s = state;
-    const void *in[1] = {qat_input_coder_bytes(&s->coder, batch, count)};
+    const void *in[1] = {qat_input_coder_codes(&s->coder, batch, count)};
     qat_status const st = qat_exact_run(s->exact, in, count, err);
     for (; !st && outputs->n < s->graph->n_outputs; outputs->n++)
         outputs->at[outputs->n] = qat_output_of_exact(s->exact, s->graph, outputs->n);

@@ -19,20 +19,21 @@ typedef struct engine_state {
     size_t output_bytes[QAT_MAX_OUTPUTS];
     int n_outputs;
     const uint8_t *inputs;
-    int steps; /* runs for a sample: 1, or the frames of a sequence */
+    size_t input_bytes; /* of a run */
+    int steps;          /* runs for a sample: 1, or the frames of a sequence */
 } engine_state;
 
 static void engine_sample(void *context, int sample, int thread)
 {
     engine_state *s = context;
-    const uint8_t *values = s->inputs + (size_t)sample * s->coder.values;
+    const uint8_t *values = s->inputs + (size_t)sample * (size_t)s->steps * s->input_bytes;
     void *out[QAT_MAX_OUTPUTS];
     for (int i = 0; i < s->n_outputs; i++)
         out[i] = s->outputs[i] + (size_t)sample * s->output_bytes[i];
     uint8_t *arena = s->arenas + (size_t)thread * s->arena_bytes;
     qi_host_reset(s->host, arena);
     for (int i = 0; i < s->steps; i++) {
-        const void *in[1] = {values + (size_t)i * (s->coder.values / (size_t)s->steps)};
+        const void *in[1] = {values + (size_t)i * s->input_bytes};
         qi_host_run_visit(s->host, arena, in, out, NULL, NULL);
     }
 }
@@ -41,7 +42,7 @@ static qat_status engine_batch(void *state, const qat_batch *batch, int count, q
                                qat_error *err)
 {
     engine_state *s = state;
-    s->inputs = qat_input_coder_bytes(&s->coder, batch, count);
+    s->inputs = qat_input_coder_codes(&s->coder, batch, count);
     qat_parallel(count, engine_sample, s);
     outputs->model = qi_host_model(s->host);
     for (; outputs->n < s->n_outputs; outputs->n++)
@@ -58,10 +59,12 @@ static qat_status engine_init(engine_state *s, const qat_input_info *input, qat_
     size_t const sample = (size_t)input->height * (size_t)input->width * (size_t)input->channels;
     float scale;
     memcpy(&scale, &in->scale_bits, sizeof scale);
-    s->steps = qi_state_count(model) && sample % in->bytes == 0 ? (int)(sample / in->bytes) : 1;
+    size_t const values = qat_tensor_values(in);
+    s->input_bytes = in->bytes;
+    s->steps = qi_state_count(model) && sample % values == 0 ? (int)(sample / values) : 1;
     qat_status const st =
         qat_input_coder_init(&s->coder, input, (qi_type)in->type, in->bits, scale, in->zero_point,
-                             in->bytes * (size_t)s->steps, ENGINE_BATCH, err);
+                             values * (size_t)s->steps, ENGINE_BATCH, err);
     if (st)
         return st;
     bool whole = true;
@@ -75,25 +78,25 @@ static qat_status engine_init(engine_state *s, const qat_input_info *input, qat_
     s->arenas = qat_aligned_alloc(s->arena_bytes * (size_t)qat_threads());
     if (!s->arenas || !whole)
         return qat_out_of_memory(err, "evaluation");
-    if (qat_task_of(input)->units && out->bytes < (size_t)input->classes)
+    if (qat_task_of(input)->units && qat_tensor_values(out) < (size_t)input->classes)
         return qat_fail(err, QAT_ERR_SHAPE,
-                        "the model answers %zu values, but the data have %d classes", out->bytes,
-                        input->classes);
+                        "the model answers %zu values, but the data have %d classes",
+                        qat_tensor_values(out), input->classes);
     return QAT_OK;
 }
 
-/** Does the model have one input of bytes, and few enough outputs? */
+/** Does the model have one input of codes, and few enough outputs? */
 static bool is_plain(const qi_model *model)
 {
     return qi_input_count(model) == 1 && qi_output_count(model) <= QAT_MAX_OUTPUTS &&
-           qi_tensor_at(model, qi_input_at(model, 0))->type <= QI_S8;
+           qi_type_has_codes((qi_type)qi_tensor_at(model, qi_input_at(model, 0))->type);
 }
 
 static qat_status not_judged(const qi_model *model, qat_error *err)
 {
     return qat_fail(err, QAT_ERR_UNSUPPORTED,
-                    "a model with %d input%s and %d output%s, or with tensors other than 8-bit "
-                    "ones, is not a classifier",
+                    "a model with %d input%s and %d output%s, or with inputs other than codes, is "
+                    "not a classifier",
                     (int)qi_input_count(model), qat_plural(qi_input_count(model)),
                     (int)qi_output_count(model), qat_plural(qi_output_count(model)));
 }

@@ -80,9 +80,12 @@ static qat_status check_given(const qat_node *node, qat_error *err)
 
 static qat_status fq_shape(qat_node *node, qat_error *err)
 {
-    int const kind = (int)node->attrs[FQ_KIND];
+    int const kind = (int)node->attrs[FQ_KIND], bits = (int)node->attrs[FQ_BITS];
     node->shape = node->inputs[0]->shape;
     node->scratch_bytes = sizeof(struct fq_state) + (size_t)tiles_of(node) * sizeof(qat_interval);
+    if (bits > 8 && (bits != QAT_WIDE_BITS || node->attrs[FQ_LAYOUT] != QAT_LAYOUT_INT8))
+        return qat_fail(err, QAT_ERR_ARGUMENT, "%d bits are not 2..8, or %d of layout int8", bits,
+                        QAT_WIDE_BITS);
     if (kind == FQ_RANGE && node->attrs[FQ_MIN] > node->attrs[FQ_MAX])
         return qat_fail(err, QAT_ERR_ARGUMENT, "min %g is above max %g", node->attrs[FQ_MIN],
                         node->attrs[FQ_MAX]);
@@ -91,9 +94,8 @@ static qat_status fq_shape(qat_node *node, qat_error *err)
 
 static qat_qparams params_of_interval(const qat_node *node, qat_interval range)
 {
-    int32_t lo, hi;
-    qat_code_range((qat_layout)node->attrs[FQ_LAYOUT], (int)node->attrs[FQ_BITS], false, &lo, &hi);
-    return qat_choose_qparams(range.min, range.max, lo, hi, true);
+    return qat_activation_qparams(range.min, range.max, (qat_layout)node->attrs[FQ_LAYOUT],
+                                  (int)node->attrs[FQ_BITS]);
 }
 
 /**
@@ -238,7 +240,7 @@ static const qat_elementwise fq_strips = {
     .begin = fq_begin, .forward = fq_strip, .end = fq_end, .backward = fq_mask, .ends_chain = true};
 
 static const qat_attr_def fq_attrs[] = {
-    [FQ_BITS] = {"bits", QAT_ATTR_INT, 8, 2, 8, NULL, "bits of a code"},
+    [FQ_BITS] = {"bits", QAT_ATTR_INT, 8, 2, QAT_WIDE_BITS, NULL, "bits of a code"},
     [FQ_LAYOUT] = {"layout", QAT_ATTR_CHOICE, 0, 0, 1, "uint8|int8", "unsigned or signed codes"},
     [FQ_DECAY] = {"decay", QAT_ATTR_REAL, 0.99, 0, 1, NULL,
                   "decay of the moving average of the range"},

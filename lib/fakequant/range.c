@@ -13,7 +13,7 @@ static const float WIDEST = FLT_MAX / 4;
 void qat_code_range(qat_layout layout, int bits, bool weights, int32_t *lo, int32_t *hi)
 {
     int32_t const half = (int32_t)1 << (bits - 1);
-    assert(bits >= 2 && bits <= 8);
+    assert(bits >= 2 && bits <= (weights ? 8 : QAT_WIDE_BITS));
     if (layout == QAT_LAYOUT_UINT8) {
         *lo = weights ? 1 : 0;
         *hi = 2 * half - 1;
@@ -150,10 +150,42 @@ qat_qparams qat_given_qparams(float scale, int32_t zero_point, int32_t lo, int32
                          .inv = (float)(hi - lo) / (max - min)};
 }
 
+/* Codes -2^15 .. 2^15 - 1; the range need not reach the lowest. */
+static qat_qparams wide_qparams(float largest)
+{
+    float const bound = largest > WIDEST ? WIDEST : largest, scale = bound / INT16_MAX;
+    if (!(scale >= FLT_MIN))
+        return empty_range(0, INT16_MIN, INT16_MAX);
+    return qat_given_qparams(scale, 0, INT16_MIN, INT16_MAX);
+}
+
+static float larger_end(float min, float max)
+{
+    return -min > max ? -min : max;
+}
+
+qat_qparams qat_activation_qparams(float min, float max, qat_layout layout, int bits)
+{
+    int32_t lo, hi;
+    if (bits == QAT_WIDE_BITS)
+        return wide_qparams(larger_end(min, max));
+    qat_code_range(layout, bits, false, &lo, &hi);
+    return qat_choose_qparams(min, max, lo, hi, true);
+}
+
+qat_qparams qat_stored_qparams(qi_type type, int bits, float scale, int32_t zero_point)
+{
+    int32_t lo, hi;
+    qat_code_range(type == QI_U8 ? QAT_LAYOUT_UINT8 : QAT_LAYOUT_INT8, bits, false, &lo, &hi);
+    return qat_given_qparams(scale, zero_point, lo, hi);
+}
+
 qat_qparams qat_fixed_qparams(float min, float max, qat_layout layout, int bits)
 {
     int32_t lo, hi;
     qat_code_range(layout, bits, false, &lo, &hi);
+    if (bits == QAT_WIDE_BITS)
+        return qat_given_qparams(ldexpf(larger_end(min, max), 1 - bits), 0, lo, hi);
     float const scale = ldexpf(max - min, -bits);
     return qat_given_qparams(scale, lo - (int32_t)(min / scale), lo, hi);
 }

@@ -383,15 +383,18 @@ static double largest_multiplier(const qat_qgraph *graph, const qat_qop *op)
 }
 
 /**
- * For long sums in float32, 2^-20 of the largest accumulator is added. The float layer has the
- * rounded bias. A clamped bias may be any distance away; freeze has warned about it.
+ * For long sums in float32, 2^-20 of the largest accumulator is added. LONG cuts M to 15 bits,
+ * which moves 2^15 codes by up to 1. The float layer has the rounded bias. A clamped bias may be
+ * any distance away; freeze has warned about it.
  */
 static double bound(const qat_qgraph *graph, const qat_qop *op)
 {
     double const m = largest_multiplier(graph, op);
-    if (op->max_accumulator >= INT32_MAX)
+    bool const is_wide = graph->tensors[op->inputs[QAT_IN_X]].type == QI_S16;
+    double const coarse = op->rounding == QI_ROUND_LONG ? 1.0 : 0.0;
+    if (op->max_accumulator >= (is_wide ? (INT64_C(1) << 47) - 1 : INT32_MAX))
         return INFINITY;
-    return qat_requantized_quanta(m) + m / (1 << 20) * (double)op->max_accumulator;
+    return qat_requantized_quanta(m) + coarse + m / (1 << 20) * (double)op->max_accumulator;
 }
 
 const qat_integer_op qat_integer_conv2d = {

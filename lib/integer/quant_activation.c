@@ -2,7 +2,8 @@
  * Clamps (ReLU, ReLU6) that are not fused, and changes of scale: one requantization with a clamp.
  *
  *     y = clamp(Z3 + requantize(q - Z1, M)),   with the bounds of the activation as codes
- *     M = S1 / S3: float64; in profile tflite float32 for a clamp
+ *     M = S1 / S3: float64; in profile tflite float32 for a clamp, but for one of 16-bit codes that
+ *     goes below 0, which TensorFlow Lite has only as a QUANTIZE and its limits
  *
  * If they are fused into a layer, they become the clamp of that layer.
  */
@@ -17,7 +18,8 @@
 qat_status qat_emit_requantize(const qat_emit *e, qat_error *err)
 {
     const qat_qtensor *x = &e->graph->tensors[e->inputs[0]], *y = &e->graph->tensors[e->output];
-    bool const relu = !isinf(e->act_min) || !isinf(e->act_max);
+    bool const relu =
+        (!isinf(e->act_min) || !isinf(e->act_max)) && !(y->type == QI_S16 && e->act_min < 0);
     double const real = relu && e->profile == QAT_PROFILE_TFLITE
                             ? (double)(x->scale / y->scale)
                             : (double)x->scale / (double)y->scale;
@@ -35,7 +37,7 @@ qat_status qat_freeze_requantize(const qat_fused_layer *layer, qat_error *err)
 
 #define CLAMP(op, MIN, MAX, text)                                                                  \
     const qat_quant qat_quant_##op = {                                                             \
-        .role = QAT_ROLE_CLAMP, .clamp_min = (MIN), .clamp_max = (MAX)};
+        .role = QAT_ROLE_CLAMP, .clamp_min = (MIN), .clamp_max = (MAX), .takes_wide = true};
 QAT_CLAMPS(CLAMP)
 
 /* ------------------------------------------------------------------ exact evaluation */
@@ -55,7 +57,8 @@ static void requantize_sample(const qat_exact_call *call, int sample)
 
 static double requantize_bound(const qat_qgraph *graph, const qat_qop *op)
 {
-    return qat_requantized_quanta(qat_input_scale(graph, op, 0) / qat_output_scale(graph, op));
+    return qat_requantized_quanta(qat_input_scale(graph, op, 0) / qat_output_scale(graph, op)) +
+           qat_float_quanta(graph, op, 1.0);
 }
 
 const qat_integer_op qat_integer_requantize = {

@@ -1,6 +1,6 @@
 /**
- * add, sub, mul: Jacob et al. appendix A.2; docs/arithmetic.md, sections 4 and 5.
- * Inputs broadcast as NumPy's.
+ * add, sub, mul, and prelu's evaluation: Jacob et al. appendix A.2; docs/arithmetic.md, sections 4
+ * and 5. Inputs broadcast as NumPy's.
  *
  *     add: twice = 2 max(S1, S2), in float64
  *          a' = requantize((q1 - Z1) << 20, S1 / twice),  b' in the same way
@@ -93,9 +93,9 @@ static qat_status freeze_mul(const qat_fused_layer *layer, qat_error *err)
     return qat_emit_mul(&e, err);
 }
 
-const qat_quant qat_quant_add = {.role = QAT_ROLE_BINARY, .freeze = freeze_add};
-const qat_quant qat_quant_sub = {.role = QAT_ROLE_BINARY, .freeze = freeze_sub};
-const qat_quant qat_quant_mul = {.role = QAT_ROLE_BINARY, .freeze = freeze_mul};
+const qat_quant qat_quant_add = {.role = QAT_ROLE_BINARY, .freeze = freeze_add, .takes_wide = true};
+const qat_quant qat_quant_sub = {.role = QAT_ROLE_BINARY, .freeze = freeze_sub, .takes_wide = true};
+const qat_quant qat_quant_mul = {.role = QAT_ROLE_BINARY, .freeze = freeze_mul, .takes_wide = true};
 
 /* ------------------------------------------------------------------ exact evaluation */
 
@@ -207,6 +207,12 @@ static int32_t combine_mul(const int32_t *p, int32_t a, int32_t b)
     return qi_requantize(a * b, p[0], p[1]);
 }
 
+/** a: x, b: alpha */
+static int32_t combine_prelu(const int32_t *p, int32_t a, int32_t b)
+{
+    return a >= 0 ? qi_requantize(a, p[0], p[1]) : qi_requantize(a * b, p[2], p[3]);
+}
+
 /** A code of QI_ROUND_EVEN from what it is before the last rounding. */
 static uint8_t even_code(float value, int32_t lo, int32_t hi)
 {
@@ -287,20 +293,36 @@ static void mul_sample(const qat_exact_call *call, int sample)
         combine_sample(call, sample, unchanged, combine_mul);
 }
 
+static void prelu_sample(const qat_exact_call *call, int sample)
+{
+    combine_sample(call, sample, unchanged, combine_prelu);
+}
+
 /* ------------------------------------------------------------------ rows */
 
 /** M = twice / (2^20 S3); before it, each input is rounded on the shared scale: M each. */
 static double add_bound(const qat_qgraph *graph, const qat_qop *op)
 {
     double const s1 = qat_input_scale(graph, op, 0), s2 = qat_input_scale(graph, op, 1);
-    double const m = 2.0 * fmax(s1, s2) / (double)(1 << LEFT_SHIFT) / qat_output_scale(graph, op);
-    return qat_requantized_quanta(m) + 2.0 * m;
+    double const y = qat_output_scale(graph, op);
+    bool const is_wide = graph->tensors[op->outputs[0]].type == QI_S16;
+    double const m = 2.0 * fmax(s1, s2) / (1 << (is_wide ? LEFT_SHIFT_WIDE : LEFT_SHIFT)) / y;
+    return qat_requantized_quanta(m) + 2.0 * m + qat_float_quanta(graph, op, (s1 + s2) / y);
 }
 
 static double mul_bound(const qat_qgraph *graph, const qat_qop *op)
 {
     return qat_requantized_quanta(qat_input_scale(graph, op, 0) * qat_input_scale(graph, op, 1) /
-                                  qat_output_scale(graph, op));
+                                  qat_output_scale(graph, op)) +
+           qat_float_quanta(graph, op, 1.0);
+}
+
+/** Of both its multipliers. */
+static double prelu_bound(const qat_qgraph *graph, const qat_qop *op)
+{
+    double const positive = ldexp(op->params[0], op->params[1] - 31);
+    double const negative = ldexp(op->params[2], op->params[3] - 31);
+    return qat_requantized_quanta(fmax(positive, negative)) + qat_float_quanta(graph, op, 1.0);
 }
 
 const qat_integer_op qat_integer_add = {
@@ -309,3 +331,5 @@ const qat_integer_op qat_integer_sub = {
     .name = "sub", .sample = sub_sample, .is_wide = true, .bound = add_bound};
 const qat_integer_op qat_integer_mul = {
     .name = "mul", .sample = mul_sample, .is_wide = true, .bound = mul_bound};
+const qat_integer_op qat_integer_prelu = {
+    .name = "prelu", .sample = prelu_sample, .is_wide = true, .bound = prelu_bound};

@@ -87,7 +87,8 @@ static qat_status freeze_concat(const qat_fused_layer *layer, qat_error *err)
     return qat_emit_concat(&e, (int)qat_attr(layer->head, "axis"), err);
 }
 
-const qat_quant qat_quant_concat = {.role = QAT_ROLE_CONCAT, .freeze = freeze_concat};
+const qat_quant qat_quant_concat = {
+    .role = QAT_ROLE_CONCAT, .freeze = freeze_concat, .takes_wide = true};
 
 /* ------------------------------------------------------------------ exact evaluation */
 

@@ -307,14 +307,18 @@ static qat_status freeze_fully_connected(const qat_fused_layer *layer, qat_error
 }
 
 const qat_quant qat_quant_conv2d = {
-    .role = QAT_ROLE_ACCUMULATE, .freeze = freeze_conv2d, .weight_params = 1};
+    .role = QAT_ROLE_ACCUMULATE, .freeze = freeze_conv2d, .weight_params = 1, .takes_wide = true};
 const qat_quant qat_quant_depthwise_conv2d = {.role = QAT_ROLE_ACCUMULATE,
                                               .freeze = freeze_depthwise_conv2d,
                                               .weight_params = 1,
-                                              .channel_axis = 3};
+                                              .channel_axis = 3,
+                                              .takes_wide = true};
 const qat_quant qat_quant_transpose_conv2d = {.role = QAT_ROLE_ACCUMULATE,
                                               .freeze = freeze_transpose_conv2d,
                                               .weight_params = 1,
-                                              .transposed = true};
-const qat_quant qat_quant_fully_connected = {
-    .role = QAT_ROLE_ACCUMULATE, .freeze = freeze_fully_connected, .weight_params = 1};
+                                              .transposed = true,
+                                              .takes_wide = true};
+const qat_quant qat_quant_fully_connected = {.role = QAT_ROLE_ACCUMULATE,
+                                             .freeze = freeze_fully_connected,
+                                             .weight_params = 1,
+                                             .takes_wide = true};

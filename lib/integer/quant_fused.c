@@ -6,5 +6,5 @@
 #include "autograd/ops/op.h"
 #include "qat/quant.h"
 
-const qat_quant qat_quant_bias = {.role = QAT_ROLE_BIAS};
-const qat_quant qat_quant_batch_norm = {.role = QAT_ROLE_NORM};
+const qat_quant qat_quant_bias = {.role = QAT_ROLE_BIAS, .takes_wide = true};
+const qat_quant qat_quant_batch_norm = {.role = QAT_ROLE_NORM, .takes_wide = true};

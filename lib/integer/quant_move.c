@@ -48,11 +48,23 @@ static qat_status freeze_pad(const qat_fused_layer *layer, qat_error *err)
     return emit_moved(layer, "pad", 2 * QI_MAX_RANK + 1, params, err);
 }
 
-const qat_quant qat_quant_strided_slice = {.role = QAT_ROLE_PASS, .freeze = freeze_slice};
-const qat_quant qat_quant_transpose = {.role = QAT_ROLE_PASS, .freeze = freeze_transpose};
-const qat_quant qat_quant_pad = {.role = QAT_ROLE_PASS, .freeze = freeze_pad};
+const qat_quant qat_quant_strided_slice = {
+    .role = QAT_ROLE_PASS, .freeze = freeze_slice, .takes_wide = true};
+const qat_quant qat_quant_transpose = {
+    .role = QAT_ROLE_PASS, .freeze = freeze_transpose, .takes_wide = true};
+const qat_quant qat_quant_pad = {.role = QAT_ROLE_PASS, .freeze = freeze_pad, .takes_wide = true};
 
-const qat_quant qat_quant_leaky_relu = {.role = QAT_ROLE_TABLE};
+/** Of 16-bit codes it is TensorFlow Lite's operator, whose slope is not negative. */
+static qat_status freeze_leaky_relu(const qat_fused_layer *layer, qat_error *err)
+{
+    qat_emit const e = qat_emit_of(layer);
+    if (layer->graph->tensors[layer->inputs[0]].type != QI_S16)
+        return qat_freeze_table(layer, err);
+    return qat_emit_wide_leaky_relu(&e, (float)qat_attr(layer->head, "alpha"), err);
+}
+
+const qat_quant qat_quant_leaky_relu = {
+    .role = QAT_ROLE_TABLE, .freeze = freeze_leaky_relu, .takes_wide = true};
 const qat_quant qat_quant_clip = {.role = QAT_ROLE_TABLE};
 const qat_quant qat_quant_hard_sigmoid = {.role = QAT_ROLE_FIXED, .fixed_max = 1};
 

@@ -188,22 +188,23 @@ uint8_t *qat_exact_out(const qat_exact_call *call, int sample)
 
 int32_t qat_exact_code(const qat_qtensor *t, const void *codes, size_t i)
 {
-    return (int32_t)qi_value_at(t->type, codes, i);
+    return qat_load_code(t->type, codes, i);
 }
 
 void qat_exact_store(const qat_qtensor *t, void *codes, size_t i, int32_t code)
 {
-    if (t->type == QI_S32)
-        ((int32_t *)codes)[i] = code;
-    else if (t->type == QI_S16)
-        ((int16_t *)codes)[i] = (int16_t)code;
-    else
-        ((uint8_t *)codes)[i] = (uint8_t)code;
+    qat_store_code(t->type, codes, i, code);
 }
 
 double qat_requantized_quanta(double m)
 {
     return 0.5 + fmin(m, 0.25);
+}
+
+double qat_float_quanta(const qat_qgraph *graph, const qat_qop *op, double n)
+{
+    enum { ROUNDINGS = 8 };
+    return graph->tensors[op->outputs[0]].type == QI_S16 ? n * ROUNDINGS * ldexp(1.0, 15 - 24) : 0;
 }
 
 double qat_input_scale(const qat_qgraph *graph, const qat_qop *op, int i)

@@ -116,7 +116,7 @@ bool qat_is_power_of_two(float scale, int *exponent);
 /** Requantize to the output's scale; with bounds, this is a ReLU that is not fused. */
 qat_status qat_emit_requantize(const qat_emit *e, qat_error *err);
 /** codes: rows tables of 256 of the output's type, by the input code's byte position (copied). */
-qat_status qat_emit_table(const qat_emit *e, int rows, const uint8_t *codes, qat_error *err);
+qat_status qat_emit_table(const qat_emit *e, int rows, const void *codes, qat_error *err);
 qat_status qat_emit_reshape(const qat_emit *e, qat_error *err);
 
 /** Append an op with these params and with e's inputs only. */
@@ -158,7 +158,7 @@ qat_status qat_append_status(int index, const qat_error *err);
 /** M = S1 S2 / S3 of an accumulating layer; in_float32: S1 S2 is rounded to float32. */
 double qat_accumulator_multiplier(float s1, float s2, float s3, bool in_float32);
 /** bias / scale to the nearest integer, half away from zero, limited to +-room. */
-int32_t qat_bias_code(double bias, double scale, int64_t room);
+int64_t qat_bias_code(double bias, double scale, int64_t room);
 /** The bits that the codes of a fake_quant_weights node need. */
 int qat_weight_bits(const qat_node *weights, qat_layout layout);
 /** The most fractional bits that the options want for a layer; bits: of input and weights. */
@@ -190,9 +190,9 @@ qat_status qat_largest_accumulator(const qat_qtensor *x, const qat_qtensor *w,
 /** Append the ops of a layer, by its head's own freeze function or the default of its role. */
 qat_status qat_freeze_layer(const qat_fused_layer *layer, qat_error *err);
 /**
- * Append the bias of an ACCUMULATE layer: int32 on scale S_x S_w 2^-fraction. If the accumulator
- * could overflow with the bias, the bias is clamped, with a warning. If it could overflow without
- * it, this is an error.
+ * Append the bias of an ACCUMULATE layer: int32 on scale S_x S_w 2^-fraction, of 16-bit codes
+ * int64. If the accumulator could overflow with the bias, the bias is clamped, with a warning. If
+ * it could overflow without it, this is an error.
  * @param multipliers  M of each channel
  * @param fraction     in: the most fractional bits that are wanted; out: those that there are
  */
@@ -247,9 +247,9 @@ typedef struct qat_integer_op {
 /* clang-format off */
 #define QAT_INTEGER_OPS(X)                                                                         \
     X(conv2d) X(depthwise_conv2d) X(transpose_conv2d) X(fully_connected) X(add) X(sub) X(mul)      \
-    X(concat) X(average_pool2d) X(max_pool2d) X(mean) X(pad) X(softmax) X(logistic) X(tanh)        \
-    X(requantize) X(table) X(reshape) X(strided_slice) X(transpose) X(resize_nearest)              \
-    X(resize_bilinear)
+    X(prelu) X(concat) X(average_pool2d) X(max_pool2d) X(mean) X(pad) X(softmax) X(softmax16)      \
+    X(logistic) X(tanh) X(requantize) X(table) X(reshape) X(strided_slice) X(transpose)            \
+    X(resize_nearest) X(resize_bilinear)
 /* clang-format on */
 #define QAT_DECLARE_INTEGER_OP_(name) extern const qat_integer_op qat_integer_##name;
 QAT_INTEGER_OPS(QAT_DECLARE_INTEGER_OP_)
@@ -263,6 +263,12 @@ const qat_integer_op *qat_integer_op_named(const char *name);
  * only one).
  */
 double qat_requantized_quanta(double m);
+/**
+ * What float32's roundings may be in an op on 16-bit codes: 2^15 quanta are 24 bits less 9. n: by
+ * how many times the output's range its operands may be larger. Of 8-bit codes there is one bound
+ * for all (lib/convert/layers.c), and this is 0.
+ */
+double qat_float_quanta(const qat_qgraph *graph, const qat_qop *op, double n);
 /** What fixed-point polynomials add: 1/2 and less than 1/8. */
 #define QAT_FIXED_POINT_QUANTA 0.625
 /** For bounds: the scales of input i and of the output. */

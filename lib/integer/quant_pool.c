@@ -137,10 +137,12 @@ static qat_status freeze_global_average_pool(const qat_fused_layer *layer, qat_e
     return qat_emit_pool(&e, "average_pool2d", &whole, err);
 }
 
-const qat_quant qat_quant_max_pool2d = {.role = QAT_ROLE_PASS, .freeze = freeze_max_pool2d};
-const qat_quant qat_quant_average_pool2d = {.role = QAT_ROLE_POOL, .freeze = freeze_average_pool2d};
-const qat_quant qat_quant_global_average_pool = {.role = QAT_ROLE_POOL,
-                                                 .freeze = freeze_global_average_pool};
+const qat_quant qat_quant_max_pool2d = {
+    .role = QAT_ROLE_PASS, .freeze = freeze_max_pool2d, .takes_wide = true};
+const qat_quant qat_quant_average_pool2d = {
+    .role = QAT_ROLE_POOL, .freeze = freeze_average_pool2d, .takes_wide = true};
+const qat_quant qat_quant_global_average_pool = {
+    .role = QAT_ROLE_POOL, .freeze = freeze_global_average_pool, .takes_wide = true};
 
 /* ------------------------------------------------------------------ exact evaluation */
 
@@ -278,11 +280,29 @@ static void mean_sample(const qat_exact_call *call, int sample)
     }
 }
 
+/** Of the n values, which float32 adds one after the other. */
+static double averaged_quanta(const qat_qgraph *graph, const qat_qop *op, double n)
+{
+    return qat_float_quanta(graph, op, 1.0 + n / 8.0);
+}
+
+static double average_bound(const qat_qgraph *graph, const qat_qop *op)
+{
+    return 0.5 + averaged_quanta(graph, op, (double)op->params[0] * op->params[1]);
+}
+
+static double mean_bound(const qat_qgraph *graph, const qat_qop *op)
+{
+    size_t const n = qat_qtensor_count(&graph->tensors[op->inputs[0]]) /
+                     qat_qtensor_count(&graph->tensors[op->outputs[0]]);
+    return 0.75 + averaged_quanta(graph, op, (double)n);
+}
+
 const qat_integer_op qat_integer_max_pool2d = {
     .name = "max_pool2d", .sample = max_sample, .is_wide = true};
 const qat_integer_op qat_integer_average_pool2d = {
-    .name = "average_pool2d", .sample = average_sample, .is_wide = true, .quanta = 0.5};
+    .name = "average_pool2d", .sample = average_sample, .is_wide = true, .bound = average_bound};
 const qat_integer_op qat_integer_pad = {
     .name = "pad", .sample = pad_sample, .is_wide = true, .quanta = 1.0};
 const qat_integer_op qat_integer_mean = {
-    .name = "mean", .sample = mean_sample, .is_wide = true, .quanta = 0.75};
+    .name = "mean", .sample = mean_sample, .is_wide = true, .bound = mean_bound};

@@ -19,9 +19,9 @@ static qat_status freeze_reshape(const qat_fused_layer *layer, qat_error *err)
 }
 
 const qat_quant qat_quant_reshape = {
-    .role = QAT_ROLE_PASS, .freeze = freeze_reshape, .is_view = true};
+    .role = QAT_ROLE_PASS, .freeze = freeze_reshape, .is_view = true, .takes_wide = true};
 const qat_quant qat_quant_flatten = {
-    .role = QAT_ROLE_PASS, .freeze = freeze_reshape, .is_view = true};
+    .role = QAT_ROLE_PASS, .freeze = freeze_reshape, .is_view = true, .takes_wide = true};
 /* ------------------------------------------------------------------ dropout */
 
 static double kept_factor(const qat_node *node)
@@ -31,7 +31,7 @@ static double kept_factor(const qat_node *node)
 
 /** No integer op: qat_create_eval_graph removes it. */
 const qat_quant qat_quant_dropout = {
-    .role = QAT_ROLE_PASS, .is_view = true, .training_factor = kept_factor};
+    .role = QAT_ROLE_PASS, .is_view = true, .training_factor = kept_factor, .takes_wide = true};
 
 static void reshape_sample(const qat_exact_call *call, int sample)
 {

@@ -38,7 +38,7 @@ static qat_status freeze_softmax(const qat_fused_layer *layer, qat_error *err)
 }
 
 const qat_quant qat_quant_softmax = {
-    .role = QAT_ROLE_FIXED, .freeze = freeze_softmax, .fixed_max = 1};
+    .role = QAT_ROLE_FIXED, .freeze = freeze_softmax, .fixed_max = 1, .takes_wide = true};
 
 /* ------------------------------------------------------------------ exact evaluation */
 

@@ -12,5 +12,6 @@ static qat_status freeze_state(const qat_fused_layer *layer, qat_error *err)
     return QAT_OK;
 }
 
-const qat_quant qat_quant_state = {.role = QAT_ROLE_STATE, .freeze = freeze_state};
-const qat_quant qat_quant_carry = {.role = QAT_ROLE_PASS, .is_view = true};
+const qat_quant qat_quant_state = {
+    .role = QAT_ROLE_STATE, .freeze = freeze_state, .takes_wide = true};
+const qat_quant qat_quant_carry = {.role = QAT_ROLE_PASS, .is_view = true, .takes_wide = true};

@@ -16,10 +16,10 @@ enum { ENTRIES = 256 };
 
 /* ------------------------------------------------------------------ appending the op */
 
-qat_status qat_emit_table(const qat_emit *e, int rows, const uint8_t *codes, qat_error *err)
+qat_status qat_emit_table(const qat_emit *e, int rows, const void *codes, qat_error *err)
 {
     const qat_qtensor *x = &e->graph->tensors[e->inputs[0]], *y = &e->graph->tensors[e->output];
-    if (qi_type_bytes(x->type) > 1 || qi_type_bytes(y->type) > 1)
+    if (qi_type_bytes(x->type) > 1)
         return qat_fail(err, QAT_ERR_UNSUPPORTED, "%s: a table of %d entries for 16-bit codes",
                         e->name, (int)ENTRIES);
     qat_qtensor t = {.type = y->type,
@@ -196,9 +196,17 @@ static void table_sample(const qat_exact_call *call, int sample)
     }
     uint8_t const first = x->type == QI_S8 ? 128 : 0; /* byte at position 0 */
     uint8_t *to = qat_exact_out(call, sample);
-    for (size_t i = 0; i < count; i++)
-        to[i] = entries[i % channels * ENTRIES + (uint8_t)(from[i] - first)];
+    for (size_t i = 0; i < count; i++) {
+        size_t const at = i % channels * ENTRIES + (uint8_t)(from[i] - first);
+        qat_exact_store(qat_exact_output(call), to, i, qat_exact_code(table, entries, at));
+    }
+}
+
+/** An entry is the code of a real number. */
+static double table_bound(const qat_qgraph *graph, const qat_qop *op)
+{
+    return 0.5 + qat_float_quanta(graph, op, 1.0);
 }
 
 const qat_integer_op qat_integer_table = {
-    .name = "table", .sample = table_sample, .is_wide = true, .quanta = 0.5};
+    .name = "table", .sample = table_sample, .is_wide = true, .bound = table_bound};

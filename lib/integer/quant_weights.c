@@ -222,8 +222,15 @@ struct bias_frame {
     const qat_fused_layer *layer;
     const qat_qtensor *x, *w;
     const int64_t *bounds; /* by channel: bound of the sum */
+    int64_t most;          /* that the accumulator may be */
     int fraction;
 };
+
+/** Accumulators of 8-bit codes have 32 bits; of 16-bit codes 48, which the roundings take. */
+static int64_t most_of(const qat_qtensor *x)
+{
+    return x->type == QI_S16 ? (INT64_C(1) << 47) - 1 : INT32_MAX;
+}
 
 /** S_x S_w 2^-fraction */
 static double bias_scale(const struct bias_frame *f, int channel)
@@ -237,28 +244,29 @@ static double real_bias(const struct bias_frame *f, int channel)
     return f->layer->bias ? (double)f->layer->bias[channel] : 0.0;
 }
 
-int32_t qat_bias_code(double bias, double scale, int64_t room)
+int64_t qat_bias_code(double bias, double scale, int64_t room)
 {
     double const q = round(bias / scale);
     if (fabs(q) > (double)room)
-        return (int32_t)(q < 0 ? -room : room);
-    return (int32_t)q;
+        return q < 0 ? -room : room;
+    return (int64_t)q;
 }
 
 /**
  * bias / scale to the nearest integer, half away from zero. clamped says whether it was too large.
  */
-static qat_status bias_code(const struct bias_frame *f, int channel, int32_t *code, bool *clamped,
+static qat_status bias_code(const struct bias_frame *f, int channel, int64_t *code, bool *clamped,
                             qat_error *err)
 {
     const char *name = f->layer->head->name;
     double const real = real_bias(f, channel);
-    int64_t const room = INT32_MAX - f->bounds[channel] * (INT64_C(1) << f->fraction);
+    int64_t const room = f->most - f->bounds[channel] * (INT64_C(1) << f->fraction);
     if (room < 0)
         return qat_fail(err, QAT_ERR_NUMERIC,
                         "%s: channel %d: its accumulator can reach %" PRId64
-                        ", beyond int32; fewer inputs a channel or fewer bits are needed",
-                        name, channel, f->bounds[channel]);
+                        ", beyond %s; fewer inputs a channel or fewer bits are needed",
+                        name, channel, f->bounds[channel],
+                        f->x->type == QI_S16 ? "48 bits" : "int32");
     if (!isfinite(real))
         return qat_fail(err, QAT_ERR_NUMERIC, "%s: channel %d: its bias is %g", name, channel,
                         real);
@@ -267,21 +275,20 @@ static qat_status bias_code(const struct bias_frame *f, int channel, int32_t *co
     return QAT_OK;
 }
 
-static void warn_clamped(const struct bias_frame *f, int clamped, int first, int32_t code)
+static void warn_clamped(const struct bias_frame *f, int clamped, int first, int64_t code)
 {
     char text[QAT_ERROR_MESSAGE_MAX];
     if (!f->layer->warn)
         return;
-    qat_format(
-        text, sizeof text,
-        "%s: %d biases were clamped so that the accumulator stays within int32; the first is "
-        "channel %d: %g became %g",
-        f->layer->head->name, clamped, first, (double)f->layer->bias[first],
-        code * bias_scale(f, first));
+    qat_format(text, sizeof text,
+               "%s: %d biases were clamped so that the accumulator stays within %s; the first is "
+               "channel %d: %g became %g",
+               f->layer->head->name, clamped, f->x->type == QI_S16 ? "48 bits" : "int32", first,
+               (double)f->layer->bias[first], (double)code * bias_scale(f, first));
     f->layer->warn(f->layer->warn_context, text);
 }
 
-static qat_status bias_codes(const struct bias_frame *f, int channels, int32_t *codes,
+static qat_status bias_codes(const struct bias_frame *f, int channels, int64_t *codes,
                              qat_error *err)
 {
     int clamped = 0, first = 0;
@@ -302,15 +309,21 @@ static qat_status bias_codes(const struct bias_frame *f, int channels, int32_t *
  * Append the codes, with their scale. If each channel has its own, only the first is noted; the
  * others follow from the weights'.
  */
-static qat_status append_bias(const struct bias_frame *f, int channels, int32_t *codes, int *index,
+static qat_status append_bias(const struct bias_frame *f, int channels, int64_t *codes, int *index,
                               qat_error *err)
 {
-    qat_qtensor t = {.type = QI_S32,
-                     .bits = 32,
+    bool const is_long = f->x->type == QI_S16;
+    int32_t *narrow = qat_arena_array(f->layer->graph->memory, (size_t)channels, sizeof *narrow);
+    if (!narrow)
+        return qat_out_of_memory(err, f->layer->head->name);
+    for (int i = 0; !is_long && i < channels; i++)
+        narrow[i] = (int32_t)codes[i];
+    qat_qtensor t = {.type = is_long ? QI_S64 : QI_S32,
+                     .bits = is_long ? 64 : 32,
                      .rank = 1,
                      .dims = {channels},
                      .scale = (float)bias_scale(f, 0),
-                     .data = codes,
+                     .data = is_long ? (void *)codes : narrow,
                      .source_index = -1};
     qat_part_name(t.name, f->layer->head->name, "bias_codes");
     *index = qat_qgraph_tensor(f->layer->graph, &t, err);
@@ -327,8 +340,8 @@ qat_status qat_freeze_bias(const qat_fused_layer *layer, int weights, bool depth
         return qat_fail(err, QAT_ERR_SHAPE, "%s: %d biases for %d output channels",
                         layer->head->name, layer->n_bias, channels);
     int64_t *bounds = qat_arena_array(layer->graph->memory, (size_t)channels, sizeof *bounds);
-    int32_t *codes = qat_arena_array(layer->graph->memory, (size_t)channels, sizeof *codes);
-    struct bias_frame f = {layer, x, w, bounds, 0};
+    int64_t *codes = qat_arena_array(layer->graph->memory, (size_t)channels, sizeof *codes);
+    struct bias_frame f = {layer, x, w, bounds, most_of(x), 0};
     if (!bounds || !codes)
         return qat_out_of_memory(err, layer->head->name);
     qat_accumulator_bounds(x, w, depthwise, bounds);

@@ -1,5 +1,5 @@
 /**
- * Functions of 16-bit codes, which only imported models have, as TensorFlow Lite computes them:
+ * Functions of 16-bit codes, as TensorFlow Lite computes them:
  *
  *     logistic, tanh    lines between 256 steps of 1/24 (or 1/48): S 4096 3 steps of 2^-9 (2^-8) a
  *                       code, cut to 15 bits
@@ -7,6 +7,8 @@
  *     softmax16         two such tables: exp over -10..0, 1 / (1 + x) over 0..1
  *     leaky_relu, abs   prelu with the one code 1 or -1 as alpha
  */
+#include "infer/arithmetic/code_functions_i16.h"
+#include "infer/arithmetic/fixedpoint.h"
 #include "integer/quant_ops.h"
 
 #include <math.h>
@@ -172,10 +174,8 @@ static qat_status emit_two_lines(const qat_emit *e, double positive, double nega
 qat_status qat_emit_wide_leaky_relu(const qat_emit *e, float alpha, qat_error *err)
 {
     float const x = input(e)->scale, y = output(e)->scale;
-    if (alpha < 0)
-        return qat_fail(err, QAT_ERR_UNSUPPORTED, "%s: leaky_relu of 16-bit codes with alpha %g",
-                        e->name, (double)alpha);
-    return emit_two_lines(e, (double)(x / y), (double)(x * alpha / y), 1, err);
+    double const negative = (double)(x * alpha / y);
+    return emit_two_lines(e, (double)(x / y), fabs(negative), negative < 0 ? -1 : 1, err);
 }
 
 qat_status qat_emit_wide_abs(const qat_emit *e, qat_error *err)
@@ -183,3 +183,64 @@ qat_status qat_emit_wide_abs(const qat_emit *e, qat_error *err)
     float const m = input(e)->scale / output(e)->scale;
     return emit_two_lines(e, (double)m, (double)m, -1, err);
 }
+
+/* ------------------------------------------------------------------ exact evaluation */
+
+/** exp of a code that is `below` under the row's largest, with 15 fractional bits. */
+static int32_t exponential(const qat_exact_call *call, int32_t below)
+{
+    const int32_t *p = call->op->params;
+    int64_t const code = (int64_t)INT16_MAX + qi_requantize(-below, p[0], p[1]);
+    return qi_lookup_i16(call->in[1], (int32_t)(code < INT16_MIN ? INT16_MIN : code));
+}
+
+/** 1 / (1 + x), x = sum 2^-places - 1, where places makes it lie in 0..1. */
+static int32_t reciprocal_of(const qat_exact_call *call, int64_t sum, int places)
+{
+    double const x = ldexp((double)sum, -places) - 1.0; /* exact: a sum has 31 bits at most */
+    double const code = floor(x * 65536.0 + 0.5) - 32768.0;
+    return qi_lookup_i16(call->in[2], (int32_t)fmin(code, INT16_MAX));
+}
+
+static void softmax16_row(const qat_exact_call *call, size_t first, size_t n, const int16_t *x,
+                          int16_t *y)
+{
+    int32_t largest = INT16_MIN;
+    int64_t sum = 0;
+    for (size_t i = first; i < first + n; i++)
+        largest = x[i] > largest ? x[i] : largest;
+    for (size_t i = first; i < first + n; i++)
+        sum += exponential(call, largest - x[i]);
+    sum = sum < 2 ? 2 : sum;
+    int const places = qi_bit_length((uint64_t)sum) - 1;
+    int32_t const reciprocal = reciprocal_of(call, sum, places);
+    for (size_t i = first; i < first + n; i++) {
+        int64_t const product = (int64_t)exponential(call, largest - x[i]) * reciprocal;
+        int64_t const value = (product + (INT64_C(1) << (places - 1))) >> places;
+        y[i] = (int16_t)(value < 0 ? 0 : value > INT16_MAX ? INT16_MAX : value);
+    }
+}
+
+static void softmax16_sample(const qat_exact_call *call, int sample)
+{
+    const qat_qtensor *y = qat_exact_output(call);
+    size_t const n = (size_t)y->dims[y->rank - 1], count = qat_qtensor_count(y);
+    const void *from = qat_exact_in(call, 0, sample);
+    void *to = qat_exact_out(call, sample);
+    for (size_t i = 0; i < count; i += n)
+        softmax16_row(call, i, n, from, to);
+}
+
+/**
+ * An exponential moves by 4 steps of 2^-15 where its difference is rounded to 10 / 65535, and by 1
+ * beside the line of its table; a term below e^-10 counts as that. So does each of the n terms of
+ * the sum, in proportion to itself, and by 1 at least.
+ */
+static double softmax16_bound(const qat_qgraph *graph, const qat_qop *op)
+{
+    const qat_qtensor *y = &graph->tensors[op->outputs[0]];
+    return 12.0 + 1.5 * (double)y->dims[y->rank - 1];
+}
+
+const qat_integer_op qat_integer_softmax16 = {
+    .name = "softmax16", .sample = softmax16_sample, .is_wide = true, .bound = softmax16_bound};

@@ -158,8 +158,8 @@ static int32_t bias_code(const fwd_graph *f, const fwd_layer *l, int c)
     double const q = l->biases[c], unit = ldexp(1, -l->fraction);
     if (l->fraction > 0 || (q < (double)(INT32_MAX - (l->depth << MOST_BITS)) &&
                             q > -(double)(INT32_MAX - (l->depth << MOST_BITS))))
-        return qat_bias_code(q, unit, INT32_MAX);
-    return qat_bias_code(q, unit, INT32_MAX - largest_sum(f, l, c));
+        return (int32_t)qat_bias_code(q, unit, INT32_MAX);
+    return (int32_t)qat_bias_code(q, unit, INT32_MAX - largest_sum(f, l, c));
 }
 
 /** The fractional bits that export would give a layer with these biases and multipliers. */

@@ -128,18 +128,26 @@ void qat_calibrator_count(qat_calibrator *calibrator)
 
 /* ------------------------------------------------------------------ ranges */
 
+/** An estimator may give a symmetric range, but no value may lie at its other end. */
+static qat_interval within(qat_interval range, const qat_histogram *h)
+{
+    return (qat_interval){range.min > h->min ? range.min : h->min,
+                          range.max < h->max ? range.max : h->max};
+}
+
 void qat_calibrator_commit(qat_calibrator *calibrator, const qat_estimator *estimator,
                            double parameter)
 {
     begin_histograms(calibrator);
     for (int i = 0; i < calibrator->n_classes; i++) {
         const tensor_class *class_ = &calibrator->classes[i];
-        qat_code_grid grid = {0};
+        int const bits = (int)class_->first->attrs[FQ_BITS];
+        qat_code_grid grid = {.symmetric = bits == QAT_WIDE_BITS};
         qat_interval range;
-        qat_code_range((qat_layout)class_->first->attrs[FQ_LAYOUT],
-                       (int)class_->first->attrs[FQ_BITS], false, &grid.lo, &grid.hi);
+        qat_code_range((qat_layout)class_->first->attrs[FQ_LAYOUT], bits, false, &grid.lo,
+                       &grid.hi);
         estimator->estimate(class_->histogram, &grid, parameter, &range.min, &range.max);
-        range = qat_interval_widen(range);
+        range = qat_interval_widen(grid.symmetric ? within(range, class_->histogram) : range);
         class_->range->value[RANGE_MIN] = range.min;
         class_->range->value[RANGE_MAX] = range.max;
         class_->range->value[RANGE_STEPS] = 1;

@@ -97,6 +97,48 @@ static qat_status check_forward(const qat_recipe *r, qat_error *err)
     return key ? clash_in("quant", r, key, "forward", why, err) : check_layers_forward(r, err);
 }
 
+/* ------------------------------------------------------------------ [quant] activation_bits = 16
+ */
+
+static qat_status check_layers_wide(const qat_recipe *r, qat_error *err)
+{
+    qat_status st = QAT_OK;
+    for (int i = 0; !st && i < r->n_quant_layers; i++) {
+        qat_quant_options one = qat_quant_defaults();
+        one.layout = (qat_layout)r->quant.layout;
+        one.activation_bits = (int)r->quant.activation_bits;
+        one.n_layers = 1;
+        st = qat_recipe_quant_layer(one.layers, r, &r->quant_layers[i], err);
+        if (!st)
+            st = qat_quant_check_wide(&one, err);
+    }
+    return st;
+}
+
+static qat_status check_wide(const qat_recipe *r, qat_error *err)
+{
+    static const char why[] = "16-bit activations are TensorFlow Lite's, which have int8 weights "
+                              "and its roundings; their scales are observed";
+    char where[QAT_RECIPE_WHERE_MAX];
+    int const bits = (int)r->quant.activation_bits;
+    if (bits != QAT_WIDE_BITS && bits <= 8)
+        return check_layers_wide(r, err);
+    if (bits != QAT_WIDE_BITS) {
+        qat_recipe_where(r, "quant", "activation_bits", where);
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "%s: quant.activation_bits = %d: expected 2 to 8, or %d", where, bits,
+                        QAT_WIDE_BITS);
+    }
+    const char *key = r->quant.layout != QAT_LAYOUT_INT8          ? "layout"
+                      : r->quant.profile != QAT_PROFILE_TFLITE    ? "profile"
+                      : r->quant.forward != QAT_FORWARD_SIMULATED ? "forward"
+                      : r->quant.power_of_two                     ? "power_of_two"
+                      : qat_recipe_fraction(r) > 0
+                          ? "fraction"
+                          : key_of_ranges(r, "activation_ranges", r->quant.activation_ranges);
+    return key ? clash_in("quant", r, key, "activation_bits", why, err) : check_layers_wide(r, err);
+}
+
 /** Check a key with a least and a largest value. */
 static qat_status check_interval(const qat_recipe *r, const char *key, const qat_real_list *list,
                                  qat_error *err)
@@ -198,5 +240,7 @@ qat_status qat_recipe_check(const qat_recipe *r, qat_error *err)
         st = check_milestones(r, err);
     if (!st)
         st = check_plateaus(r, err);
+    if (!st)
+        st = check_wide(r, err);
     return st ? st : check_forward(r, err);
 }

@@ -383,7 +383,9 @@ static const qat_key keys[] = {
     CHOICE(quant, profile, "paper", "paper|tflite",
            "how the integer model rounds: as in the paper, or as TFLite's reference kernels"),
     INT(quant, weight_bits, "8", 2, 8, "bits per weight"),
-    INT(quant, activation_bits, "8", 2, 8, "bits per activation"),
+    INT(quant, activation_bits, "8", 2, QAT_WIDE_BITS,
+        "bits per activation: 2 to 8; or 16, TFLite's 16x8, with layout = int8 and profile = "
+        "tflite"),
     REAL(quant, ema_decay, "0.99", 0, 0.999999, "smoothing of the observed ranges of activations"),
     STEPS(quant, quant_delay, "0", false,
           "when quantization starts; until then the run equals the float run bit for bit"),

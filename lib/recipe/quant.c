@@ -12,7 +12,12 @@
 
 /* ------------------------------------------------------------------ [quant.layer PATTERN] */
 
-typedef enum override_type { OVERRIDE_BITS, OVERRIDE_BOOL, OVERRIDE_NAME } override_type;
+typedef enum override_type {
+    OVERRIDE_BITS,
+    OVERRIDE_ACTIVATION_BITS,
+    OVERRIDE_BOOL,
+    OVERRIDE_NAME
+} override_type;
 
 /** The keys of such a section. offset: of the member of qat_quant_layer. */
 static const struct override_key {
@@ -21,7 +26,7 @@ static const struct override_key {
     size_t offset, offset2; /* `ranges` sets both; 0: only one */
 } override_keys[] = {
     {"weight_bits", OVERRIDE_BITS, offsetof(qat_quant_layer, weight_bits), 0},
-    {"activation_bits", OVERRIDE_BITS, offsetof(qat_quant_layer, activation_bits), 0},
+    {"activation_bits", OVERRIDE_ACTIVATION_BITS, offsetof(qat_quant_layer, activation_bits), 0},
     {"per_channel", OVERRIDE_BOOL, offsetof(qat_quant_layer, per_channel), 0},
     {"symmetric", OVERRIDE_BOOL, offsetof(qat_quant_layer, symmetric), 0},
     {"power_of_two", OVERRIDE_BOOL, offsetof(qat_quant_layer, power_of_two), 0},
@@ -89,6 +94,12 @@ qat_status qat_quant_layer_set(qat_quant_layer *layer, const char *name, const c
     case OVERRIDE_BITS:
         if (!parse_bits(value, (int *)(void *)to))
             return bad_value(layer->pattern, name, value, "an integer in 2..8", where, err);
+        break;
+    case OVERRIDE_ACTIVATION_BITS:
+        if (strcmp(value, "16") == 0)
+            *(int *)(void *)to = QAT_WIDE_BITS;
+        else if (!parse_bits(value, (int *)(void *)to))
+            return bad_value(layer->pattern, name, value, "an integer in 2..8, or 16", where, err);
         break;
     case OVERRIDE_BOOL:
         if (!qat_recipe_parse_bool(&flag, value))

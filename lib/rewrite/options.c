@@ -77,6 +77,14 @@ static qat_status check_delays(const qat_quant_options *o, qat_error *err)
                     o->bn_freeze_delay, o->weight_delay);
 }
 
+static qat_status check_activation_bits(int bits, qat_error *err)
+{
+    if ((bits >= 2 && bits <= 8) || bits == QAT_WIDE_BITS)
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_ARGUMENT, "activation_bits is %d, which is not in 2..8 nor %d",
+                    bits, QAT_WIDE_BITS);
+}
+
 /** 0 means the network's value. */
 static qat_status check_layer(const qat_quant_layer *layer, qat_error *err)
 {
@@ -85,7 +93,7 @@ static qat_status check_layer(const qat_quant_layer *layer, qat_error *err)
     if (layer->weight_bits)
         st = check_bits("weight_bits", layer->weight_bits, &inner);
     if (!st && layer->activation_bits)
-        st = check_bits("activation_bits", layer->activation_bits, &inner);
+        st = check_activation_bits(layer->activation_bits, &inner);
     return st ? qat_fail(err, st, "%s%s[quant.layer %s]: %s", layer->where,
                          *layer->where ? ": " : "", layer->pattern, inner.message)
               : QAT_OK;
@@ -162,11 +170,60 @@ qat_status qat_quant_check_forward(const qat_quant_options *o, qat_error *err)
     return st;
 }
 
+/* ------------------------------------------------------------------ 16-bit activations */
+
+static qat_status not_wide(const qat_quant_layer *layer, const char *key, const char *value,
+                           qat_error *err)
+{
+    const char *const section = layer ? layer->pattern : "";
+    return qat_fail(err, QAT_ERR_ARGUMENT,
+                    "%s%s%s%s%s%s = %s cannot be combined with quant.activation_bits = %d",
+                    layer ? layer->where : "", layer && *layer->where ? ": " : "",
+                    layer ? "[quant.layer " : "quant.", section, layer ? "] " : "", key, value,
+                    QAT_WIDE_BITS);
+}
+
+/** All layers have 16-bit activations, or none has: an op's tensors are all of one kind. */
+static qat_status check_layer_wide(const qat_quant_options *o, const qat_quant_layer *l,
+                                   qat_error *err)
+{
+    bool const wide = o->activation_bits == QAT_WIDE_BITS;
+    if (l->activation_bits && wide != (l->activation_bits == QAT_WIDE_BITS))
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "%s%s[quant.layer %s] activation_bits = %d: a network has %d-bit "
+                        "activations in all layers or in none, and quant.activation_bits is %d",
+                        l->where, *l->where ? ": " : "", l->pattern, l->activation_bits,
+                        QAT_WIDE_BITS, o->activation_bits);
+    if (wide && !is_observed(l->activation_ranges))
+        return not_wide(l, "activation_ranges", l->activation_ranges, err);
+    return wide && l->power_of_two == 1 ? not_wide(l, "power_of_two", "yes", err) : QAT_OK;
+}
+
+qat_status qat_quant_check_wide(const qat_quant_options *o, qat_error *err)
+{
+    qat_status st = QAT_OK;
+    if (o->activation_bits == QAT_WIDE_BITS) {
+        if (o->layout != QAT_LAYOUT_INT8)
+            return not_wide(NULL, "layout", "uint8", err);
+        if (o->forward == QAT_FORWARD_INTEGER)
+            return not_wide(NULL, "forward", "integer", err);
+        if (!is_observed(o->activation_ranges))
+            return not_wide(NULL, "activation_ranges", o->activation_ranges, err);
+        if (o->power_of_two)
+            return not_wide(NULL, "power_of_two", "yes", err);
+        if (o->fraction > 0)
+            return not_wide(NULL, "fraction", "1 or more", err);
+    }
+    for (int i = 0; !st && i < o->n_layers; i++)
+        st = check_layer_wide(o, &o->layers[i], err);
+    return st;
+}
+
 qat_status qat_quant_check(const qat_quant_options *o, qat_error *err)
 {
     qat_status st = check_bits("weight_bits", o->weight_bits, err);
     if (!st)
-        st = check_bits("activation_bits", o->activation_bits, err);
+        st = check_activation_bits(o->activation_bits, err);
     if (!st && !(o->ema_decay >= 0 && o->ema_decay < 1))
         st = qat_fail(err, QAT_ERR_ARGUMENT, "ema_decay %g is not in [0, 1)", o->ema_decay);
     if (!st && ((unsigned)o->layout > QAT_LAYOUT_INT8 || (unsigned)o->bn_fold > QAT_FOLD_ONE_PASS))
@@ -186,6 +243,8 @@ qat_status qat_quant_check(const qat_quant_options *o, qat_error *err)
                       QI_MAX_FRACTION);
     if (!st)
         st = qat_quant_check_forward(o, err);
+    if (!st)
+        st = qat_quant_check_wide(o, err);
     return st ? st : check_delays(o, err);
 }
 

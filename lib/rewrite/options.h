@@ -11,5 +11,10 @@ qat_status qat_quant_check(const qat_quant_options *options, qat_error *err);
  * quantizers other than ema, powers of two, layers left in float. qat_quant_check includes this.
  */
 qat_status qat_quant_check_forward(const qat_quant_options *options, qat_error *err);
+/**
+ * QAT_ERR_ARGUMENT, naming the key, for what does not go together with 16-bit activations, and for
+ * layers that mix them with others. qat_quant_check includes this.
+ */
+qat_status qat_quant_check_wide(const qat_quant_options *options, qat_error *err);
 
 #endif

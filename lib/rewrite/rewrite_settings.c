@@ -197,6 +197,19 @@ static void follow(rw_analysis *a, const qat_node *node)
         a->settings[node->inputs[1]->index] = a->settings[node->inputs[0]->index];
 }
 
+/** Every op of a network with 16-bit activations must have an integer form that takes them. */
+static qat_status check_wide(const rw_analysis *a, const qat_quant_options *o, qat_error *err)
+{
+    for (int i = 0; o->activation_bits == QAT_WIDE_BITS && i < a->count; i++) {
+        const qat_node *node = qat_graph_node(a->graph, i);
+        if (a->nodes[i].copied && node->op && node->op->quant && !node->op->quant->takes_wide)
+            return qat_fail(err, QAT_ERR_UNSUPPORTED,
+                            "%s: op %s takes no %d-bit activations (quant.activation_bits = %d)",
+                            node->name, node->op->name, QAT_WIDE_BITS, QAT_WIDE_BITS);
+    }
+    return QAT_OK;
+}
+
 qat_status rw_settle(rw_analysis *a, const qat_quant_options *o, qat_error *err)
 {
     rw_settings all;
@@ -210,6 +223,8 @@ qat_status rw_settle(rw_analysis *a, const qat_quant_options *o, qat_error *err)
     }
     for (int i = 0; !st && i < a->count; i++)
         follow(a, qat_graph_node(a->graph, i));
+    if (!st)
+        st = check_wide(a, o, err);
     return st ? st : check_folded_inq(a, o, err);
 }
 

@@ -207,7 +207,7 @@ static bool answers(const qi_model *model)
     const qi_tensor *t[2];
     for (int i = 0; i < 2; i++) {
         t[i] = qi_tensor_at(model, e->inputs[i]);
-        if (e->inputs[i] != qi_output_at(model, i) || t[i]->type > QI_S8)
+        if (e->inputs[i] != qi_output_at(model, i) || !qi_type_has_codes((qi_type)t[i]->type))
             return false;
     }
     return qat_tensor_values(t[0]) == qat_tensor_values(t[1]);

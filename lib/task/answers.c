@@ -65,8 +65,7 @@ float qat_output_sum(const qat_output *o, size_t i)
 {
     double sum = 0;
     if (o->codes)
-        return qat_sum_of_codes(o->type, o->scale, o->zero_point,
-                                (const uint8_t *)o->codes + i * o->n, o->n);
+        return qat_sum_of_codes(o->type, o->scale, o->zero_point, qat_output_codes(o, i), o->n);
     for (size_t k = 0; k < o->n; k++)
         sum += (double)o->real[i * o->n + k];
     return (float)sum;

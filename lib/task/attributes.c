@@ -22,6 +22,7 @@
 #include "task/certified_file.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char target_attributes[] = "target_attributes", target_value[] = "target_value";
@@ -308,12 +309,15 @@ static qat_status answer(qat_text *text, const qat_answer *asked, qat_error *err
     bool const json = asked->json;
     qat_output const scores = qat_output_of_model(asked->model, 0, asked->outputs[0]);
     qat_attributes a;
+    float *real = malloc((scores.n + 1) * sizeof *real);
     int found = 0;
+    if (!real)
+        return qat_out_of_memory(err, "an answer");
+    qat_output_real(&scores, 0, real);
     qat_attributes_of_model(&a, asked->model);
     qat_text_add(text, json ? ", \"attributes\": [" : ":");
     for (int i = 0; i < a.count; i++) {
-        double const s = (double)qat_sum_of_codes(scores.type, scores.scale, scores.zero_point,
-                                                  (const uint8_t *)scores.codes + i, 1);
+        double const s = (double)real[i];
         if (!json && (float)s < 0.5f)
             continue;
         qat_text_add(text, !found++ ? "" : json ? ", " : ",");
@@ -334,6 +338,7 @@ static qat_status answer(qat_text *text, const qat_answer *asked, qat_error *err
         qat_text_add(text, json ? "%.9g" : "%.1f", value);
     }
     qat_text_add(text, json ? "}\n" : "\n");
+    free(real);
     return QAT_OK;
 }
 

@@ -87,8 +87,7 @@ static void end(void *of)
 static qat_status add_detections(const pass *p, const qat_outputs *o, const qat_objects *objects,
                                  size_t i, qat_error *err)
 {
-    const void *const codes[] = {(const uint8_t *)o->at[0].codes + i * o->at[0].n,
-                                 (const uint8_t *)o->at[1].codes + i * o->at[1].n};
+    const void *const codes[] = {qat_output_codes(&o->at[0], i), qat_output_codes(&o->at[1], i)};
     qat_detections d;
     qat_status st = qat_detect(&d, o->model, codes, err);
     if (st)

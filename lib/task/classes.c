@@ -93,17 +93,19 @@ static void rank_scores(qat_accuracy *a, const float *scores, int count, int cla
     }
 }
 
-static void rank_codes(qat_accuracy *a, const uint8_t *scores, qi_type type, int count, int classes,
+static void rank_codes(qat_accuracy *a, const void *scores, qi_type type, int count, int classes,
                        const int32_t *labels)
 {
-    uint8_t const sign = type == QI_S8 ? 0x80 : 0; /* signed codes then compare as unsigned ones */
-    for (int i = 0; i < count; i++, scores += classes) {
-        int const own = scores[labels[i]] ^ sign;
+    for (int i = 0; i < count; i++) {
+        size_t const first = (size_t)i * (size_t)classes;
+        int32_t const own = qat_load_code(type, scores, first + (size_t)labels[i]);
+        int32_t most = INT32_MIN;
         int rank = 0, answer = 0;
         for (int c = 0; c < classes; c++) {
-            int const other = scores[c] ^ sign;
+            int32_t const other = qat_load_code(type, scores, first + (size_t)c);
             rank += other > own || (other == own && c < labels[i]);
-            answer = other > (scores[answer] ^ sign) ? c : answer;
+            answer = other > most ? c : answer;
+            most = other > most ? other : most;
         }
         count_rank(a, rank, answer);
     }
@@ -263,16 +265,16 @@ static bool answers(const qi_model *model)
 static bool of_model(qat_input_info *input, const qi_model *model)
 {
     input->classes = (int)qat_tensor_values(scores_of(model));
-    return qi_output_count(model) == 1 && scores_of(model)->type <= QI_S8;
+    return qi_output_count(model) == 1 && qi_type_has_codes((qi_type)scores_of(model)->type);
 }
 
-static int code_at(const qi_tensor *t, const uint8_t *codes, size_t i)
+static int code_at(const qi_tensor *t, const void *codes, size_t i)
 {
     return (int)qi_value_at(t->type, codes, i);
 }
 
 /** The real number that a code stands for: S (q - Z). */
-static double real_at(const qi_tensor *t, const uint8_t *codes, size_t i)
+static double real_at(const qi_tensor *t, const void *codes, size_t i)
 {
     float scale;
     memcpy(&scale, &t->scale_bits, sizeof scale);
@@ -280,7 +282,7 @@ static double real_at(const qi_tensor *t, const uint8_t *codes, size_t i)
 }
 
 /** The best class after the pair (code, class) `after`; -1: none. */
-static int next_best(const qi_tensor *t, const uint8_t *codes, int after)
+static int next_best(const qi_tensor *t, const void *codes, int after)
 {
     int best = -1;
     for (int i = 0; i < (int)qat_tensor_values(t); i++) {
@@ -320,7 +322,7 @@ static void tell_indices(qat_text *text, const qat_answer *a)
 static void tell_scores(qat_text *text, const qat_answer *a)
 {
     const qi_tensor *t = scores_of(a->model);
-    const uint8_t *codes = a->outputs[0];
+    const void *codes = a->outputs[0];
     int class = -1;
     qat_text_add(text, a->json ? ", \"top\": [" : ":");
     for (int64_t k = 0; k < a->top && (class = next_best(t, codes, class)) >= 0; k++) {

@@ -264,7 +264,7 @@ static bool answers(const qi_model *model)
     const qi_epilogue *e = qi_model_epilogue(model);
     return e->name && strcmp(e->name, EPILOGUE) == 0 && e->n_inputs == 1 && e->n_params == 1 &&
            e->inputs[0] == qi_output_at(model, 0) &&
-           qi_tensor_at(model, e->inputs[0])->type <= QI_S8;
+           qi_type_has_codes((qi_type)qi_tensor_at(model, e->inputs[0])->type);
 }
 
 static bool of_model(qat_input_info *input, const qi_model *model)

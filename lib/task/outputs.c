@@ -30,13 +30,24 @@ qat_output qat_output_of_model(const qi_model *model, int output, const void *co
     return o;
 }
 
+/** Where value `at` of all lies. */
+static const void *codes_from(const qat_output *o, size_t at)
+{
+    return (const uint8_t *)o->codes + at * qi_type_bytes(o->type);
+}
+
+const void *qat_output_codes(const qat_output *o, size_t i)
+{
+    return codes_from(o, i * o->n);
+}
+
 void qat_output_real(const qat_output *o, size_t i, float *real)
 {
-    const uint8_t *codes = o->codes ? (const uint8_t *)o->codes + i * o->n : NULL;
-    if (!codes)
+    if (!o->codes)
         memcpy(real, o->real + i * o->n, o->n * sizeof *real);
-    for (size_t k = 0; codes && k < o->n; k++)
-        real[k] = qat_sum_of_codes(o->type, o->scale, o->zero_point, codes + k, 1);
+    for (size_t k = 0; o->codes && k < o->n; k++)
+        real[k] =
+            qat_sum_of_codes(o->type, o->scale, o->zero_point, codes_from(o, i * o->n + k), 1);
 }
 
 qat_status qat_task_logits(const qat_net_ends *net, qat_node **logits, qat_error *err)

@@ -34,6 +34,7 @@ agrees() { # agrees <name> <recipe> <settings...>
 plugin=
 agrees quickstart "$recipes/quickstart.ini"
 agrees tflite "$recipes/quickstart.ini" --set quant.layout=int8 --set quant.profile=tflite --set model.output=softmax
+agrees wide "$recipes/quickstart.ini" --set quant.activation_bits=16 --set quant.layout=int8 --set quant.profile=tflite
 agrees four_bits "$recipes/quickstart.ini" --set quant.weight_bits=4 --set quant.activation_bits=4
 printf '[data]\nkind = shapes\n[model]\narch = mobilenet_v2\nmultiplier = 0.35\n' >mobilenet.ini
 agrees mobilenet mobilenet.ini

@@ -144,4 +144,59 @@ refuses "an unknown quantizer" 2 'quant.ranges = tqr: there is no such quantizer
     "$tools/qat-train" ranges.ini --set quant.ranges=tqr --out bad
 refuses "an unknown key" 2 'unknown key weight_bit in [quant.layer conv1]; the nearest is weight_bits' \
     "$tools/qat-train" ranges.ini --set "quant.layer conv1.weight_bit=4" --out bad
+# ---------------------------------------------------------------- 16-bit activations (TensorFlow Lite's 16x8)
+cat >wide.ini <<'EOF'
+[data]
+kind = digits
+train_count = 400
+test_count = 100
+[model]
+filters = 8, 16
+strides = 2, 2
+[train]
+steps = 40
+batch = 20
+[quant]
+enabled = yes
+layout = int8
+profile = tflite
+activation_bits = 16
+quant_delay = 20
+bn_freeze_delay = 30
+EOF
+check "16-bit activations: training" "$tools/qat-train" wide.ini --out wide
+check "16-bit activations: export" "$tools/qat-export" wide/last.ckpt wide.qm
+has "16-bit activations: the engine's bytes are those of the exact evaluation" '^engine against exact evaluation: [0-9]+ bytes compared, 0 differing$' out.txt
+check "16-bit activations: inspect" "$tools/qat-inspect" wide.qm
+has "16-bit activations: the output has 16 bits" ' output int16 ' out.txt
+has "16-bit activations: and 64-bit biases" ' const  int64 ' out.txt
+check "16-bit activations: the checkpoint's accuracy" "$tools/qat-eval" wide/last.ckpt
+grep '^quantized' out.txt >checkpoint.txt
+check "16-bit activations: the model's accuracy" "$tools/qat-eval" wide.qm --recipe wide.ini
+has "16-bit activations: they are equal" "^$(sed 's/  */ +/g; s/[()]/./g' checkpoint.txt)\$" out.txt
+check "16-bit activations: debug" "$tools/qat-debug" wide/last.ckpt --samples 20
+check "16-bit activations: sensitivity" "$tools/qat-debug" wide/last.ckpt --samples 20 --sensitivity wide.csv --bits 4
+check "16-bit activations: report" "$tools/qat-report" wide -o wide.html
+check "16-bit activations: bench" "$tools/qat-bench" wide.qm --runs 2
+check "16-bit activations: .tflite" "$tools/qat-export" wide.qm wide.tflite
+has "16-bit activations: .tflite rounds alike" '^0$' <(grep -c warning out.txt)
+check "16-bit activations: and back" "$tools/qat-import" wide.tflite back.qm
+check "16-bit activations: .tflite again" "$tools/qat-export" back.qm again.tflite
+check "16-bit activations: real numbers at the border" "$tools/qat-export" wide.qm real.tflite --float-io
+for observer in minmax percentile mse; do
+    check "16-bit activations: calibrated, $observer" "$tools/qat-export" wide/last.ckpt ptq.qm --ptq digits --ptq-samples 50 --observer $observer
+done
+refuses "16-bit activations: of layout uint8" 2 "quant.layout = uint8 cannot be combined with quant.activation_bits = 16" \
+    "$tools/qat-train" wide.ini --set quant.layout=uint8
+refuses "16-bit activations: of profile paper" 2 "quant.profile = paper cannot be combined" "$tools/qat-train" wide.ini --set quant.profile=paper
+refuses "16-bit activations: exported with profile paper" 2 "16-bit activations need the profile tflite" \
+    "$tools/qat-export" wide/last.ckpt n.qm --profile paper
+refuses "16-bit activations: trained on integers" 2 "quant.forward = integer cannot be combined" "$tools/qat-train" wide.ini --set quant.forward=integer
+refuses "16-bit activations: learned ranges" 2 "quant.ranges = lsq cannot be combined" "$tools/qat-train" wide.ini --set quant.ranges=lsq
+refuses "16-bit activations: fractional accumulators" 2 "quant.fraction = 4 cannot be combined" "$tools/qat-train" wide.ini --set quant.fraction=4
+refuses "12 bits" 2 "expected 2 to 8, or 16" "$tools/qat-train" wide.ini --set quant.activation_bits=12
+refuses "8 bits in one layer alone" 2 "[quant.layer conv1] activation_bits = 8: a network has 16-bit activations in all layers or in none" \
+    "$tools/qat-train" wide.ini --set "quant.layer conv1.activation_bits=8"
+refuses "an op without 16-bit activations" 1 "op hard_swish takes no 16-bit activations" "$tools/qat-train" wide.ini --set model.activation=hard_swish
+refuses "16-bit weights of a layer" 2 "expected an integer in 2..8" "$tools/qat-train" wide.ini --set "quant.layer conv1.weight_bits=16"
 exit $failed

@@ -50,4 +50,13 @@ refuses "the same for the checkpoint" 2 "data.std is 5" "$tools/qat-eval" signal
 npy real.npy '<f4' '1, 1, 8, 1' "$(awk 'BEGIN { for (i = 0; i < 8; i++) printf "\\000\\000\\064\\102" }')"
 check "run on real numbers" "$tools/qat-run" signals.qm --input real.npy
 has "45 is of class 1" '^real.npy: 1 ' out.txt
+
+# the same with 16-bit activations
+printf 'layout = int8\nprofile = tflite\nactivation_bits = 16\n' >>signals.ini
+check "training with 16-bit activations" "$tools/qat-train" signals.ini --out signals/wide
+check "export of that too" "$tools/qat-export" signals/wide/last.ckpt wide.qm
+check "its accuracy" "$tools/qat-eval" wide.qm --data "npy:$work/signals"
+has "it tells them apart" '^quantized +top-1 100.00 %' out.txt
+check "run on real numbers, with 16-bit codes" "$tools/qat-run" wide.qm --input real.npy
+has "45 is of class 1 there too" '^real.npy: 1 ' out.txt
 exit $failed

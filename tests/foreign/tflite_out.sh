@@ -30,7 +30,7 @@ network() { # network <name> <recipe> <settings...>: <name>.qm and <name>.tflite
     name=$1 recipe=$2
     shift 2
     [[ $name =~ $only ]] || return
-    for layout in uint8 int8; do
+    for layout in ${layouts:-uint8 int8}; do
         # shellcheck disable=SC2086
         if ! "$tools/qat-train" "$recipe" --out "run-$name" $few --set quant.layout=$layout "$@" >train.txt 2>&1; then
             echo "SKIP $name: $(grep -m 1 "^qat-train:" train.txt)"
@@ -66,6 +66,11 @@ for recipe in quickstart fashion_mnist cifar10_resnet20 cifar10_mobilenet cifar1
         "$recipes/$recipe.ini" >"$recipe.ini"
     network "$recipe" "$recipe.ini"
 done
+layouts=int8
+network wide quickstart.ini --set quant.profile=tflite --set quant.activation_bits=16
+network wide_mobilenet cifar10_mobilenet.ini --set quant.profile=tflite --set quant.activation_bits=16
+network wide_gru keyword_gru.ini --set quant.profile=tflite --set quant.activation_bits=16
+unset layouts
 network bits4 quickstart.ini --set quant.weight_bits=4 --set quant.activation_bits=6
 printf '[data]\nkind = shapes\ntrain_count = 64\ntest_count = 32\n' >layers.ini
 cat "$source/tests/e2e/data/every_layer.ini" >>layers.ini

@@ -70,11 +70,22 @@ static qat_node *pick(struct builder *b)
 
 /* ------------------------------------------------------------------ pieces of layers */
 
-/** Every fourth network has hard_swish where others have tanh or hard_tanh. */
+/** Has the network 16-bit activations? Every fifth has. */
+static bool is_wide(const struct builder *b)
+{
+    return b->net->index % 5 == 4;
+}
+
+/**
+ * Every fourth network has hard_swish where others have tanh or hard_tanh; of 16-bit activations it
+ * is leaky_relu.
+ */
 static qat_node *apply(struct builder *b, const char *op, const char *attrs, qat_node *x)
 {
-    if (b->net->index % 4 == 2 && strstr(op, "tanh"))
-        op = "hard_swish";
+    if (b->net->index % 4 == 2 && strstr(op, "tanh")) {
+        op = is_wide(b) ? "leaky_relu" : "hard_swish";
+        attrs = is_wide(b) ? b->n_names % 2 ? "alpha=0.1" : "alpha=-0.3" : attrs;
+    }
     return qat_apply1(b->g, op, next_name(b, op), attrs, x);
 }
 
@@ -219,11 +230,11 @@ static qat_node *resize(struct builder *b, qat_node *x)
     return apply(b, op, attrs, x);
 }
 
-/** Every third network resizes instead. */
+/** Every third network resizes instead; there are no resizes of 16-bit activations. */
 static qat_node *layer_pool(struct builder *b)
 {
     qat_node *x = pick(b);
-    if (b->net->index % 3 == 0 && dim(x, 3) < 9)
+    if (b->net->index % 3 == 0 && dim(x, 3) < 9 && !is_wide(b))
         return resize(b, x);
     char attrs[128];
     int const h = dim(x, 1), w = dim(x, 2);
@@ -453,6 +464,12 @@ static void choose_options(struct builder *b)
     qat_rng rng = qat_rng_at(net->seed, 3, net->index);
     bool const asked = qat_rng_below(&rng, net->profile == QAT_PROFILE_TFLITE ? 4 : 2) == 0;
     o->fraction = asked ? (int)qat_rng_below(&rng, QI_MAX_FRACTION + 1) : QAT_FRACTION_AUTO;
+    if (is_wide(b)) {
+        o->layout = QAT_LAYOUT_INT8;
+        net->profile = QAT_PROFILE_TFLITE;
+        o->activation_bits = QAT_WIDE_BITS;
+        o->fraction = QAT_FRACTION_AUTO;
+    }
 }
 
 /** Add ops whose outputs have size 1, or another size than their inputs. */

@@ -38,6 +38,9 @@ void random_net_free(random_net *net);
  */
 void random_net_choose_ranges(random_net *net);
 
+/** Let it have 8-bit activations instead of 16-bit ones, which not every way of training has. */
+void random_net_make_narrow(random_net *net);
+
 /**
  * Plan the float graph for `batch` samples of a stream. Choose its parameters layer by layer, so
  * that each layer's output has a range of random size: ordinary, tiny, large or one-sided.

@@ -50,15 +50,18 @@ static bool is_layer(const qat_node *node)
 static void override(qat_rng *rng, const qat_quant_options *o, qat_quant_layer *layer)
 {
     layer->weight_bits = chance(rng, 50) ? some_bits(rng) : 0;
+    bool const wide = o->activation_bits == QAT_WIDE_BITS; /* so are all layers then */
     layer->activation_bits = chance(rng, 60) ? some_bits(rng) : 0;
+    if (wide)
+        layer->activation_bits = layer->activation_bits ? QAT_WIDE_BITS : 0;
     if (o->layout == QAT_LAYOUT_INT8)
         layer->per_channel = (int)qat_rng_below(rng, 2);
     else
         layer->symmetric = (int)qat_rng_below(rng, 2);
-    layer->power_of_two = chance(rng, 20) ? 1 : -1;
+    layer->power_of_two = chance(rng, 20) && !wide ? 1 : -1;
     if (chance(rng, 40))
         set_name(layer->weight_ranges, some_weights_quantizer(rng));
-    if (chance(rng, 40))
+    if (chance(rng, 40) && !wide)
         set_name(layer->activation_ranges, some_quantizer(rng));
 }
 
@@ -71,6 +74,10 @@ void random_net_choose_ranges(random_net *net)
     set_name(o->weight_ranges, some_weights_quantizer(&rng));
     set_name(o->activation_ranges, some_quantizer(&rng));
     o->power_of_two = chance(&rng, 25);
+    if (o->activation_bits == QAT_WIDE_BITS) {
+        set_name(o->activation_ranges, "ema");
+        o->power_of_two = false;
+    }
     o->learn_delay = 1 + (int64_t)qat_rng_below(&rng, (uint32_t)net->calibration_steps + 1);
     for (int i = 0; i < qat_graph_nodes(net->graph) && o->n_layers < 6; i++) {
         const qat_node *node = qat_graph_node(net->graph, i);
@@ -79,4 +86,14 @@ void random_net_choose_ranges(random_net *net)
         o->layers[o->n_layers] = qat_quant_layer_defaults(node->name);
         override(&rng, o, &o->layers[o->n_layers++]);
     }
+}
+
+void random_net_make_narrow(random_net *net)
+{
+    qat_quant_options *o = &net->options;
+    if (o->activation_bits != QAT_WIDE_BITS)
+        return;
+    o->activation_bits = 8;
+    for (int i = 0; i < o->n_layers; i++)
+        o->layers[i].activation_bits = 0;
 }

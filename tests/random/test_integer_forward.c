@@ -14,8 +14,8 @@
  */
 #include "base/parallel.h"
 #include "common/suite.h"
-#include "random/random_net.h"
 #include "qat/convert.h"
+#include "random/random_net.h"
 
 #include <check.h>
 #include <inttypes.h>
@@ -89,6 +89,7 @@ static qat_status set_up(struct bench *b, uint64_t index, qat_plan plan,
     qat_quant_options *o = &net->options;
     qat_status st = random_net_create(net, seed, index, registry, err);
     *o = qat_quant_observed(o); /* bits and schemes of single layers stay */
+    random_net_make_narrow(net);
     o->forward = QAT_FORWARD_INTEGER;
     o->profile = net->profile;
     o->bn_freeze_delay = STEPS;

@@ -34,10 +34,11 @@
 #include <string.h>
 #include <time.h>
 
-enum { TRAIN_BATCH = 16, VERIFY_BATCH = 32, LIKE_BATCHES = 9, MAX_KINDS = 128, MAX_OPS = 32 };
+enum { TRAIN_BATCH = 16, VERIFY_BATCH = 32, LIKE_BATCHES = 9, MAX_KINDS = 128, MAX_OPS = 64 };
 enum { STREAM_TRAIN = 1, STREAM_LIKE, STREAM_EXTREME };
 
-static const double LOOSE = 2.0; /* quanta */
+static const double LOOSE = 2.0;       /* quanta */
+static const double WIDE_LOOSE = 64.0; /* of 16-bit codes: 1/4 of a quantum of 8 bits */
 
 static uint64_t seed = 20240607;
 static uint64_t nets = 300, first_net = 0;
@@ -52,7 +53,8 @@ struct kind {
 
 /** Layers against their float originals, by the integer op that writes them. */
 struct closeness {
-    char op[QAT_QOP_NAME_MAX];
+    char op[QAT_QOP_NAME_MAX + 16];
+    bool is_wide;
     int64_t layers, loose, unjudged; /* loose: the bound is above LOOSE quanta */
     double quanta, of_bound;         /* the largest: of those that are not loose; of all */
 };
@@ -90,26 +92,29 @@ static int64_t count_of(const char *name)
     return 0;
 }
 
-static struct closeness *closeness_of(const char *op)
+static struct closeness *closeness_of(const char *op, bool is_wide)
 {
+    char name[sizeof covered.ops[0].op];
+    snprintf(name, sizeof name, is_wide ? "%s, 16 bits" : "%s", op);
     for (int i = 0; i < covered.n_ops; i++)
-        if (strcmp(covered.ops[i].op, op) == 0)
+        if (strcmp(covered.ops[i].op, name) == 0)
             return &covered.ops[i];
     ck_assert_int_lt(covered.n_ops, MAX_OPS);
     struct closeness *c = &covered.ops[covered.n_ops++];
-    snprintf(c->op, sizeof c->op, "%s", op);
+    snprintf(c->op, sizeof c->op, "%s", name);
+    c->is_wide = is_wide;
     return c;
 }
 
-static void cover_layer(const qat_layer_check *layer)
+static void cover_layer(const qat_layer_check *layer, bool is_wide)
 {
-    struct closeness *c = closeness_of(layer->op);
+    struct closeness *c = closeness_of(layer->op, is_wide);
     if (isinf(layer->bound)) {
         c->unjudged++;
         return;
     }
     c->layers++;
-    if (layer->bound > LOOSE)
+    if (layer->bound > (is_wide ? WIDE_LOOSE : LOOSE))
         c->loose++;
     else
         c->quanta = fmax(c->quanta, layer->quanta);
@@ -144,6 +149,7 @@ static void cover_op(const qat_qgraph *graph, const qat_qop *op)
     cover(name, 1);
     cover("rounding DOUBLE", op->rounding == QI_ROUND_DOUBLE);
     cover("fraction", op->fraction > 0);
+    cover("rounding LONG", op->rounding == QI_ROUND_LONG);
     if (strstr(op->op, "conv2d"))
         cover_convolution(op);
     cover_multiplier(graph, op);
@@ -201,7 +207,8 @@ struct bench {
     qat_verifier *verifier;
     uint8_t *qm;
     size_t qm_bytes;
-    uint8_t *bytes[NET_MAX_INPUTS]; /* VERIFY_BATCH samples */
+    void *codes[NET_MAX_INPUTS]; /* VERIFY_BATCH samples */
+    qi_type types[NET_MAX_INPUTS];
     float *values[NET_MAX_INPUTS];
     qat_qparams input_params[NET_MAX_INPUTS];
 };
@@ -216,9 +223,9 @@ static qat_status allocate(struct bench *b, qat_error *err)
 {
     for (int i = 0; i < b->net.n_inputs; i++) {
         size_t const n = VERIFY_BATCH * input_count(&b->net, i);
-        b->bytes[i] = calloc(n, 1);
+        b->codes[i] = calloc(n, sizeof(int16_t));
         b->values[i] = calloc(n, sizeof *b->values[i]);
-        if (!b->bytes[i] || !b->values[i])
+        if (!b->codes[i] || !b->values[i])
             return qat_out_of_memory(err, NULL);
     }
     return QAT_OK;
@@ -227,7 +234,7 @@ static qat_status allocate(struct bench *b, qat_error *err)
 static void release(struct bench *b)
 {
     for (int i = 0; i < NET_MAX_INPUTS; i++) {
-        free(b->bytes[i]);
+        free(b->codes[i]);
         free(b->values[i]);
     }
     qat_certify_signal_free(b->signal);
@@ -249,11 +256,12 @@ static void fill(struct bench *b, uint64_t stream, int first, int count)
         size_t const n = input_count(&b->net, i);
         for (int s = 0; s < count; s++)
             random_net_sample(&b->net, stream, first + s, stream == STREAM_EXTREME, i,
-                              b->bytes[i] + (size_t)s * n, b->values[i] + (size_t)s * n);
+                              (uint8_t *)b->codes[i] + (size_t)s * n, b->values[i] + (size_t)s * n);
         if (b->net.pixels && i == 0)
             continue;
         for (size_t k = 0; k < (size_t)count * n; k++)
-            b->bytes[i][k] = (uint8_t)qat_code(&b->input_params[i], b->values[i][k]);
+            qat_store_code(b->types[i], b->codes[i], k,
+                           qat_code(&b->input_params[i], b->values[i][k]));
     }
 }
 
@@ -316,9 +324,8 @@ static qat_status export(struct bench *b, qat_error *err)
         return st;
     for (int i = 0; i < net->n_inputs; i++) {
         const qat_qtensor *t = &b->graph->tensors[b->graph->inputs[i]];
-        int32_t lo, hi;
-        qat_code_range(net->options.layout, t->bits, false, &lo, &hi);
-        b->input_params[i] = qat_given_qparams(t->scale, t->zero_point, lo, hi);
+        b->types[i] = t->type;
+        b->input_params[i] = qat_stored_qparams(t->type, t->bits, t->scale, t->zero_point);
     }
     if (net->pixels)
         st = qat_qgraph_add_input_table(b->graph, net->inputs[0]->shape.dims[3], net->mean,
@@ -377,7 +384,7 @@ static qat_status verify(struct bench *b, qat_error *err)
                                         qat_graph_registry(b->net.graph), VERIFY_BATCH, err);
     for (int i = 0; !st && i <= LIKE_BATCHES; i++) {
         fill(b, i < LIKE_BATCHES ? STREAM_LIKE : STREAM_EXTREME, i * VERIFY_BATCH, VERIFY_BATCH);
-        st = qat_verifier_batch(b->verifier, (const void *const *)b->bytes,
+        st = qat_verifier_batch(b->verifier, (const void *const *)b->codes,
                                 (const float *const *)b->values, VERIFY_BATCH, err);
     }
     if (st)
@@ -396,7 +403,8 @@ static qat_status verify(struct bench *b, qat_error *err)
     covered.simulated_far += r->simulated_far;
     for (int i = 0; !has_one_magnitude(&b->net.options) && i < qat_verifier_layers(b->verifier);
          i++)
-        cover_layer(qat_verifier_layer(b->verifier, i));
+        cover_layer(qat_verifier_layer(b->verifier, i),
+                    b->net.options.activation_bits == QAT_WIDE_BITS);
     if (r->differing)
         return qat_fail(err, QAT_ERR_MISMATCH, "%" PRId64 " of %" PRId64 " bytes differ, first: %s",
                         r->differing, r->bytes, r->first);
@@ -434,7 +442,7 @@ static qat_status compare_signal(struct bench *b, const qat_registry *registry, 
     qat_status st = make_simulation(b, registry, err);
     for (int i = 0; !st && i < 2; i++) {
         fill(b, STREAM_LIKE, i * VERIFY_BATCH, VERIFY_BATCH);
-        st = qat_certify_signal_batch(b->signal, (const void *const *)b->bytes,
+        st = qat_certify_signal_batch(b->signal, (const void *const *)b->codes,
                                       (const float *const *)b->values, VERIFY_BATCH, err);
     }
     if (!st)
@@ -607,7 +615,8 @@ static void print_coverage(double seconds)
         const struct closeness *c = &covered.ops[i];
         printf("  %-18s %6" PRId64 " layers, at most %.3f quanta from float32, %.0f %% of their "
                "bounds; %" PRId64 " with bounds above %g, %" PRId64 " with a clamped bias\n",
-               c->op, c->layers, c->quanta, 100.0 * c->of_bound, c->loose, LOOSE, c->unjudged);
+               c->op, c->layers, c->quanta, 100.0 * c->of_bound, c->loose,
+               c->is_wide ? WIDE_LOOSE : LOOSE, c->unjudged);
     }
     qsort(covered.kinds, (size_t)covered.n_kinds, sizeof *covered.kinds, by_name);
     for (int i = 0; i < covered.n_kinds; i++)
@@ -635,6 +644,9 @@ static void check_coverage(void)
                                        "op table",
                                        "op reshape",
                                        "op pad",
+                                       "op softmax16",
+                                       "op prelu",
+                                       "rounding LONG",
                                        "float batch_norm",
                                        "float global_average_pool",
                                        "float dropout",
@@ -671,7 +683,8 @@ static void check_coverage(void)
                                        "several outputs",
                                        ".tflite with equal answers",
                                        ".tflite, fraction",
-                                       ".tflite, profile paper"};
+                                       ".tflite, profile paper",
+                                       "activations 16 bits"};
     for (size_t i = 0; i < sizeof must / sizeof *must; i++)
         ck_assert_msg(count_of(must[i]) > 0, "nothing covered: %s", must[i]);
     for (int bits = 2; bits <= 8; bits++) {

@@ -221,18 +221,16 @@ static qat_status run_checkpoint(inspected *x, qat_error *err)
     const qat_batch *batch = NULL;
     qat_dataset *data = NULL;
     qat_loader *loader = NULL;
-    uint8_t *codes = NULL;
+    void *codes = NULL;
     const qat_qtensor *in = &x->graph->tensors[x->graph->inputs[0]];
     size_t const n = qat_qtensor_count(in);
     qat_status st = first_sample(x, &batch, &data, &loader, err);
-    if (!st && !(codes = malloc(n + 1)))
+    if (!st && !(codes = malloc(qat_qtensor_bytes(in) + 1)))
         st = qat_out_of_memory(err, NULL);
     for (size_t i = 0; !st && i < n; i++) {
-        int32_t lo, hi;
-        qat_code_range(in->type == QI_S8 ? QAT_LAYOUT_INT8 : QAT_LAYOUT_UINT8, in->bits, false, &lo,
-                       &hi);
-        qat_qparams const p = qat_given_qparams(in->scale, in->zero_point, lo, hi);
-        codes[i] = batch->bytes ? batch->bytes[i] : (uint8_t)qat_code(&p, batch->real[i]);
+        qat_qparams const p = qat_stored_qparams(in->type, in->bits, in->scale, in->zero_point);
+        qat_store_code(in->type, codes, i,
+                       batch->bytes ? batch->bytes[i] : qat_code(&p, batch->real[i]));
     }
     if (!st) {
         snprintf(x->sample, sizeof x->sample, "the first sample of %s",

@@ -104,7 +104,8 @@ static qat_status check_error(const struct compare *c)
     double middles[CERT_BINS], counts[CERT_BINS];
     const cert *graph = &c->e->c;
     cert_spread x = {.values = middles, .counts = counts};
-    cert_codes_of_range codes = {0};
+    int const bits = graph->nodes[c->root].settings.activation_bits;
+    cert_codes_of_range codes = {.symmetric = bits == QAT_WIDE_BITS};
     for (int i = 0; i < CERT_BINS; i++) {
         if (c->e->counts[c->root][i] <= 0)
             continue;
@@ -112,8 +113,7 @@ static qat_status check_error(const struct compare *c)
         counts[x.n++] = c->e->counts[c->root][i];
         x.total += c->e->counts[c->root][i];
     }
-    cert_codes(c->e->source.quant.layout, graph->nodes[c->root].settings.activation_bits, false,
-               &codes.lo, &codes.hi);
+    cert_codes(c->e->source.quant.layout, bits, false, &codes.lo, &codes.hi);
     double const error = cert_range_error(&x, &codes, c->low, c->high),
                  least = cert_least_error(&x, &codes, c->min, c->max);
     if (error <= least + OTHER_BIN * c->width)

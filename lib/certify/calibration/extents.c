@@ -51,11 +51,13 @@ void cert_extents_free(cert_extents *extents)
 static qi_tensor input_grid(const qat_quant_options *o, const cert_grid *g)
 {
     float const min = fminf(o->input_min, 0), max = fmaxf(o->input_max, 0);
-    float const steps = (float)(g->hi - g->lo), scale = (max - min) / steps;
-    qi_tensor t = {.type = o->layout == QAT_LAYOUT_INT8 ? QI_S8 : QI_U8};
+    bool const wide = g->hi == INT16_MAX;
+    float const steps = (float)(wide ? g->hi : g->hi - g->lo);
+    float const scale = (wide ? fmaxf(-min, max) : max - min) / steps;
+    qi_tensor t = {.type = wide ? QI_S16 : o->layout == QAT_LAYOUT_INT8 ? QI_S8 : QI_U8};
     while ((1 << t.bits) <= g->hi - g->lo)
         t.bits++;
-    t.zero_point = (int32_t)roundf(fminf(fmaxf(-min / scale, 0), steps)) + g->lo;
+    t.zero_point = wide ? 0 : (int32_t)roundf(fminf(fmaxf(-min / scale, 0), steps)) + g->lo;
     memcpy(&t.scale_bits, &scale, sizeof scale);
     return t;
 }

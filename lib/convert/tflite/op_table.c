@@ -92,6 +92,13 @@ static void find_quantize(const tfl_importer *im, struct lookup *l)
     l->source = before->inputs[0];
 }
 
+/** Tables hold codes of 8 bits, or of 16. */
+static bool is_table(const tfl_tensor *t)
+{
+    return (is_codes(t) || (t && t->type == TFL_INT16 && !t->sparse)) && t->data && t->rank == 1 &&
+           t->data_bytes == (size_t)t->dims[0] * (t->type == TFL_INT16 ? sizeof(int16_t) : 1);
+}
+
 /** Go from GATHER back to CAST. */
 static bool find_lookup(const tfl_importer *im, const tfl_op *gather, struct lookup *l)
 {
@@ -110,8 +117,7 @@ static bool find_lookup(const tfl_importer *im, const tfl_op *gather, struct loo
         return false;
     l->q = tensor_of(im, before, 0);
     find_quantize(im, l);
-    return is_codes(l->q) && !l->q->data && is_codes(l->table) && l->table->data &&
-           l->table->rank == 1 && l->table->data_bytes == (size_t)l->table->dims[0] &&
+    return is_codes(l->q) && !l->q->data && is_table(l->table) &&
            fb_i32(&gather->options, GATHER_AXIS, 0) == 0 &&
            fb_i32(&gather->options, GATHER_BATCH_DIMS, 0) == 0;
 }
@@ -194,7 +200,10 @@ qat_status tfl_table(tfl_importer *im)
     qat_status const st = tfl_output(im, 0, &shape, -1, &output);
     if (st)
         return st;
-    if ((im->graph->tensors[output].type == QI_S8) != (l.table->type == TFL_INT8))
+    qi_type const type = l.table->type == TFL_INT16  ? QI_S16
+                         : l.table->type == TFL_INT8 ? QI_S8
+                                                     : QI_U8;
+    if (im->graph->tensors[output].type != type)
         return tfl_refuse(im, "its output is not of its table's type");
     qat_emit const e = tfl_emit(im, 1, &input, output);
     return qat_emit_table(&e, rows, l.table->data, im->err);

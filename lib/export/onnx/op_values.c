@@ -220,8 +220,8 @@ static qat_status table(onnx_writer *w, const qi_node *node)
     if (form == ONNX_FLAT && channels > 1)
         form = ONNX_PLAIN;
     const char *codes = onnx_as(&w->m, &x->value, form), *added = offsets(w, node, form, channels);
-    const char *names =
-        onnx_vector(&w->m, t->name, entries->value.type, (int64_t)t->bytes, entries->value.data);
+    int64_t const n = (int64_t)(t->bytes / qi_type_bytes((qi_type)t->type));
+    const char *names = onnx_vector(&w->m, t->name, entries->value.type, n, entries->value.data);
     onnx_coded(w, node, form, onnx_looked_up(w, codes, added, names, onnx_out(w, node)->of->name));
     return QAT_OK;
 }

@@ -188,16 +188,21 @@ static void fill_states(const struct check *c, void *const *in)
     }
 }
 
-/** What the file takes instead of pixels: their codes. A QUANTIZE makes them of real numbers. */
-static void codes_of_pixels(const struct check *c, uint8_t *pixels)
+/**
+ * What the file takes instead of pixels: their codes. A QUANTIZE makes them of real numbers. The
+ * last pixel is first, because a code may take more bytes.
+ */
+static void codes_of_pixels(const struct check *c, void *pixels)
 {
     enum { PIXELS = 256 };
     const qat_qop *op = &c->o->graph->ops[c->o->pixels_table];
     const qat_qtensor *table = &c->o->graph->tensors[op->inputs[1]];
     size_t const rows = table->rank > 1 ? (size_t)table->dims[0] : 1;
     size_t const n = qat_qtensor_count(&c->o->graph->tensors[op->inputs[0]]);
-    for (size_t i = 0; i < n; i++)
-        pixels[i] = ((const uint8_t *)table->data)[i % rows * PIXELS + pixels[i]];
+    for (size_t i = n; i-- > 0;) {
+        size_t const entry = i % rows * PIXELS + ((const uint8_t *)pixels)[i];
+        qat_store_code(table->type, pixels, i, qat_load_code(table->type, table->data, entry));
+    }
 }
 
 /** Both run; what states became goes in again. */
@@ -230,17 +235,28 @@ static qat_status run_both(struct check *c, const qi_host *host, const qi_host *
     return good ? QAT_OK : qat_out_of_memory(c->err, NULL);
 }
 
-/** Have both models inputs and outputs of the same sizes, in the same order? b: fed states, too. */
-static bool same_border(const qi_model *a, const qi_model *b, int fed)
+/** Has b as many values as a, of as many bytes? May it have another type? */
+static bool same_size(const qi_tensor *a, const qi_tensor *b, bool any_type)
+{
+    size_t const width_a = qi_type_bytes((qi_type)a->type),
+                 width_b = qi_type_bytes((qi_type)b->type);
+    return a->bytes / width_a == b->bytes / width_b && (any_type || width_a == width_b);
+}
+
+/**
+ * Have both models inputs and outputs of the same sizes, in the same order? b: fed states, too.
+ * pixels: b takes codes of pixels, as input 0.
+ */
+static bool same_border(const qi_model *a, const qi_model *b, int fed, bool pixels)
 {
     bool same = qi_input_count(a) + fed == qi_input_count(b) &&
                 qi_output_count(a) + fed == qi_output_count(b);
     for (int32_t i = 0; same && i < qi_input_count(a); i++)
-        same =
-            qi_tensor_at(a, qi_input_at(a, i))->bytes == qi_tensor_at(b, qi_input_at(b, i))->bytes;
+        same = same_size(qi_tensor_at(a, qi_input_at(a, i)), qi_tensor_at(b, qi_input_at(b, i)),
+                         pixels && i == 0);
     for (int32_t i = 0; same && i < qi_output_count(a); i++)
-        same = qi_tensor_at(a, qi_output_at(a, i))->bytes ==
-               qi_tensor_at(b, qi_output_at(b, i))->bytes;
+        same = same_size(qi_tensor_at(a, qi_output_at(a, i)), qi_tensor_at(b, qi_output_at(b, i)),
+                         false);
     return same;
 }
 
@@ -253,7 +269,8 @@ static qat_status compare_answers(struct check *c, const qi_host *host)
     if (!st)
         st = qat_engine_open(&read, qm, count, NULL, NULL, c->err);
     free(qm);
-    if (!st && !same_border(c->o->model, qi_host_model(read), c->fed))
+    bool const pixels = c->o->float_io && c->o->pixels_table >= 0;
+    if (!st && !same_border(c->o->model, qi_host_model(read), c->fed, pixels))
         st = qat_fail(c->err, QAT_ERR_MISMATCH, "its inputs or outputs have other sizes");
     if (!st)
         st = run_both(c, host, read);

@@ -214,7 +214,10 @@ tfo_clamp tfo_begin_own_clamp(tfo *o, bool has_activation)
 static qat_status write_activated(tfo *o, int code)
 {
     tfo_clamp const c = tfo_begin_own_clamp(o, true);
-    tfo_option_int(tfo_append_all(o, code, c.direct), BINARY_ACTIVATION, c.activation);
+    tfo_operator *to = tfo_append_all(o, code, c.direct);
+    tfo_option_int(to, BINARY_ACTIVATION, c.activation);
+    if (tfo_output(o)->type == QI_S16 && (code == TFL_ADD || code == TFL_SUB))
+        tfo_option_int(to, BINARY_POWER_OF_TWO, o->op->params[0] == 1);
     tfo_end_clamp(o, &c);
     return QAT_OK;
 }
@@ -265,6 +268,8 @@ static int relu_of(const qat_qtensor *y, int32_t lo, int32_t hi, bool exactly)
     qat_qtensor const all = tfo_with_all_bits(y);
     int32_t its_lo, its_hi;
     for (int a = TFL_ACT_RELU; a <= TFL_ACT_RELU6; a++) {
+        if (a == TFL_ACT_RELU_N1_TO_1 && y->type == QI_S16) /* there is none */
+            continue;
         qat_clamp_codes(&all, bounds[a][0], bounds[a][1], &its_lo, &its_hi);
         if (exactly ? its_lo == lo && its_hi == hi : its_lo <= lo && its_hi >= hi)
             return a;

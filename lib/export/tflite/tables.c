@@ -24,6 +24,8 @@ enum { ENTRIES = 256 };
 static bool is_identity(const qat_qtensor *table, int first)
 {
     const uint8_t *codes = table->data;
+    if (table->type == QI_S16)
+        return false;
     for (size_t i = 0; i < qat_qtensor_bytes(table); i++)
         if (codes[i] != (uint8_t)(i % ENTRIES - (size_t)first))
             return false;

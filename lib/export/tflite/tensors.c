@@ -89,6 +89,12 @@ static const void *packed(tfo *o, const qat_qtensor *t, size_t *bytes)
     return halves;
 }
 
+/** TensorFlow Lite's kernel for these reads weights as bytes, also those of 4 bits. */
+static bool is_wide_depthwise(const tfo *o)
+{
+    return strcmp(o->op->op, "depthwise_conv2d") == 0 && tfo_input(o, QAT_IN_X)->type == QI_S16;
+}
+
 int tfo_weights(tfo *o, int channel_axis)
 {
     int const tensor = o->op->inputs[QAT_IN_WEIGHTS];
@@ -103,7 +109,7 @@ int tfo_weights(tfo *o, int channel_axis)
         d.n_scales = w->n_channels;
         d.dimension = channel_axis;
     }
-    if (w->type == QI_S8 && w->bits <= 4) {
+    if (w->type == QI_S8 && w->bits <= 4 && !is_wide_depthwise(o)) {
         d.type = TFL_INT4;
         data = packed(o, w, &bytes);
     }

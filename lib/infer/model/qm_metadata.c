@@ -90,7 +90,7 @@ static qi_status check_reals(const qi_model *m, qi_error *err)
 {
     const qi_preprocessing *pre = &m->preprocessing;
     const qi_tensor *x = &m->tensors[m->inputs[0]];
-    if (x->type > QI_S8 || x->border != QI_BORDER_NONE)
+    if (!qi_type_has_codes(x->type) || x->border != QI_BORDER_NONE)
         return qi_fail(err, QI_ERR_FORMAT, "preprocessing: real numbers for input 0", m->inputs[0],
                        x->type, QI_S8);
     if (pre->channels != x->dims[x->rank - 1])

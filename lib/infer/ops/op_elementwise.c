@@ -190,15 +190,26 @@ static void run_cast(const qi_call *call)
 
 /* ------------------------------------------------------------------ table */
 
+/** 8-bit codes to 8 or 16 bits, or 16-bit codes to 16 bits. */
+static int rule_table_types(qi_checker *c)
+{
+    const qi_tensor *x = qi_input(c->model, c->node, 0), *y = qi_output(c->model, c->node);
+    if (!qi_is_wide(y) || qi_is_wide(x))
+        return qi_rule_codes_or_wide(c, 0, 1);
+    qi_rule_any_codes(c, 0, 1);
+    return qi_rule(c, y->zero_point == 0, QI_ERR_SHAPE, "zero_point of 16-bit codes", y->zero_point,
+                   0);
+}
+
 static qi_status check_table(const qi_model *model, const qi_node *node, int32_t index,
                              qi_error *err)
 {
     qi_checker c = {model, node, index, err, QI_OK};
-    if (!qi_rule_counts(&c, 2, 2, 0, QI_ROUND_NONE) || !qi_rule_codes_or_wide(&c, 0, 1))
+    if (!qi_rule_counts(&c, 2, 2, 0, QI_ROUND_NONE) || !rule_table_types(&c))
         return c.status;
     const qi_tensor *x = qi_input(model, node, 0), *table = qi_input(model, node, 1);
     const qi_tensor *y = qi_output(model, node);
-    int32_t const entries = qi_is_wide(y) ? QI_LINES + 1 : CODES;
+    int32_t const entries = qi_is_wide(x) ? QI_LINES + 1 : CODES;
     qi_rule_same_shape(&c, 0);
     qi_rule(&c, table->kind == QI_CONSTANT, QI_ERR_SHAPE, "table: not constant", table->kind,
             QI_CONSTANT);
@@ -206,7 +217,7 @@ static qi_status check_table(const qi_model *model, const qi_node *node, int32_t
             "bits of the table or its type", table->bits, y->bits);
     qi_rule(&c, table->rank <= 2 && table->dims[table->rank - 1] == entries, QI_ERR_SHAPE,
             "entries of the table", table->dims[table->rank - 1], entries);
-    if (qi_is_wide(y))
+    if (qi_is_wide(x))
         qi_rule(&c, table->rank == 1, QI_ERR_SHAPE, "rank of the table", table->rank, 1);
     else if (table->rank == 2)
         qi_rule(&c, table->dims[0] == 1 || table->dims[0] == x->dims[x->rank - 1], QI_ERR_SHAPE,
@@ -233,12 +244,20 @@ static void run_table(const qi_call *call)
         return;
     }
     const uint8_t *codes = call->in[0], *table = call->in[1];
+    const int16_t *wide_table = call->in[1];
     uint8_t const flip = x->type == QI_S8 ? 0x80 : 0; /* byte position of an int8: q + 128 */
     size_t const channels = t->rank == 2 ? (size_t)t->dims[0] : 1;
     uint8_t *y = call->out[0];
+    int16_t *wide = call->out[0];
+    int const is_wide = qi_is_wide(t);
     for (size_t i = 0; i < x->bytes; i += channels)
-        for (size_t c = 0; c < channels; c++)
-            y[i + c] = table[c * CODES + (codes[i + c] ^ flip)];
+        for (size_t c = 0; c < channels; c++) {
+            size_t const entry = c * CODES + (codes[i + c] ^ flip);
+            if (is_wide)
+                wide[i + c] = wide_table[entry];
+            else
+                y[i + c] = table[entry];
+        }
 }
 
 const qi_kernel qi_kernel_logistic = {.name = "logistic",

@@ -38,7 +38,7 @@ mutant binary-clamp test_property lib/infer/ops/op_binary.c \
 mutant binary-broadcast test_property lib/infer/model/op.c \
     's/stride\[d\] = dim == 1 ? 0 : distance;/stride[d] = distance;/'
 mutant concat-order test_property lib/infer/ops/op_concat_reshape.c 's/j \* whole + at,/j * whole + (whole - at - part),/'
-mutant table-row test_property lib/infer/ops/op_elementwise.c 's/table\[c \* CODES +/table[0 * CODES +/'
+mutant table-row test_property lib/infer/ops/op_elementwise.c 's/size_t const entry = c \* CODES +/size_t const entry = 0 * CODES +/'
 mutant requantize-zero-point test_property lib/infer/ops/op_elementwise.c \
     's/qi_requantize(q - f->x->zero_point,/qi_requantize(q - f->x->zero_point + 1,/'
 mutant softmax-row test_property lib/infer/ops/op_softmax.c 's/\.shift = p\[QI_SOFTMAX_SHIFT\],/.shift = p[QI_SOFTMAX_SHIFT] - (p[QI_SOFTMAX_SHIFT] > 0),/'

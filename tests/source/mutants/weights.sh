@@ -41,7 +41,7 @@ export_mutant bias-previous-channel lib/integer/quant_weights.c \
 export_mutant bias-last-channel-left-out lib/integer/quant_weights.c \
     's/return f->layer->bias ? (double)/return f->layer->bias \&\& (channel == 0 || channel + 1 < f->layer->n_bias) ? (double)/'
 export_mutant bias-clamped-to-16-bits lib/integer/quant_weights.c \
-    's/^    return (int32_t)q;/    return (int32_t)(q > 32767 ? 32767 : q < -32768 ? -32768 : q) \/ (q > 2000 ? 2 : 1);/'
+    's/^    return (int64_t)q;/    return (int64_t)(q > 32767 ? 32767 : q < -32768 ? -32768 : q) \/ (q > 2000 ? 2 : 1);/'
 # Calibrated: what equalization and correction may not change, and what clipping may not forget.
 export_mutant weights-equalized-one-side lib/ptq/equalize.c 's/^    \*own = 1 \/ s;/    *own = 1.02 \/ s;/'
 export_mutant weights-equalized-without-bias lib/ptq/equalize.c 's/(float)((double)bias_of(p, c) \* own\[c\]);/bias_of(p, c);/'

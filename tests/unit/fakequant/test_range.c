@@ -259,6 +259,38 @@ START_TEST(test_intervals)
 }
 END_TEST
 
+/** 16-bit activations: zero point 0, the larger end is code 32767, and every code comes back. */
+START_TEST(test_wide)
+{
+    static const float ends[][2] = {{-1, 1}, {0, 6}, {-0.3f, 7.1e-3f}, {-2.5f, -0.1f}, {0, 3e-30f}};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        float const larger = fmaxf(-ends[i][0], ends[i][1]);
+        qat_qparams const p = qat_activation_qparams(ends[i][0], ends[i][1], QAT_LAYOUT_INT8, 16);
+        ck_assert_int_eq(p.zero_point, 0);
+        ck_assert_int_eq(p.lo, INT16_MIN);
+        ck_assert_int_eq(p.hi, INT16_MAX);
+        ck_assert_float_eq(p.scale, larger / 32767.0f);
+        for (int32_t code = INT16_MIN; code <= INT16_MAX; code++) {
+            float const x = qat_real_of(&p, code);
+            float y = 0;
+            qat_fake_quant_values(&p, &x, &y, 1);
+            ck_assert_int_eq(qat_code(&p, x), code);
+            ck_assert_float_eq(y, x);
+        }
+        ck_assert_int_eq(qat_code(&p, 3 * larger), INT16_MAX);
+        ck_assert_int_eq(qat_code(&p, -3 * larger), INT16_MIN);
+    }
+    qat_qparams const none = qat_activation_qparams(0, 0, QAT_LAYOUT_INT8, 16);
+    ck_assert_float_eq(none.scale, 1);
+    ck_assert_int_eq(none.zero_point, 0);
+    qat_qparams const logistic = qat_fixed_qparams(0, 1, QAT_LAYOUT_INT8, 16);
+    ck_assert_float_eq(logistic.scale, 0x1p-15f);
+    ck_assert_int_eq(logistic.zero_point, 0);
+    qat_qparams const narrow = qat_activation_qparams(-1, 3, QAT_LAYOUT_UINT8, 8);
+    ck_assert_int_eq(narrow.zero_point, 64);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("range");
@@ -276,6 +308,7 @@ int main(void)
     tcase_add_test(tests, test_extreme_ranges);
     tcase_add_test(tests, test_not_a_number_stays);
     tcase_add_test(tests, test_intervals);
+    tcase_add_test(tests, test_wide);
     suite_add_tcase(suite, tests);
     return test_run_suite(suite);
 }
