@@ -202,8 +202,10 @@ static qi_depthwise_tail tail_of(const struct layer *v, int32_t index)
 {
     int32_t const together = v->p->blocked ? QI_DEPTHWISE_BLOCK : 1,
                   first = index / together * together;
+    qi_depthwise_tail const rounding_twice =
+        v->requant.fraction ? QI_DEPTHWISE_FINE : QI_DEPTHWISE_RIGHT;
     qi_depthwise_tail tail =
-        v->requant.lo >= v->requant.zero_point ? QI_DEPTHWISE_CUT : QI_DEPTHWISE_RIGHT;
+        v->requant.lo >= v->requant.zero_point ? QI_DEPTHWISE_CUT : rounding_twice;
     for (int32_t i = 0; i < together * LANES; i++) {
         int32_t const c = channel_of(v->p, first + i / LANES, i % LANES);
         int const n = -v->requant.shift[c * v->requant.shift_step];
@@ -211,7 +213,7 @@ static qi_depthwise_tail tail_of(const struct layer *v, int32_t index)
         if (n < 1 || v->max_accumulator + (INT64_C(1) << (n - 1)) > INT32_MAX)
             return QI_DEPTHWISE_ANY;
         if (of_sums < 1 || of_sums > 23)
-            tail = QI_DEPTHWISE_RIGHT;
+            tail = rounding_twice;
     }
     return tail;
 }

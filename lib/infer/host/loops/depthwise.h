@@ -47,6 +47,7 @@ typedef enum qi_depthwise_tail {
     QI_DEPTHWISE_CUT,   /* shift + fraction in -23..-1, every negative value is clamped to
                            clamp_lo */
     QI_DEPTHWISE_RIGHT, /* shifts -31..-1, and the sum before a right shift always fits int32 */
+    QI_DEPTHWISE_FINE,  /* as RIGHT, with a fraction */
     QI_DEPTHWISE_ANY    /* any multiplier */
 } qi_depthwise_tail;
 

@@ -86,10 +86,34 @@ INLINE struct tail tail_of(const qi_depthwise_head *head, int kind, int part)
                          .right = v_load(head->right + first)};
 }
 
-/** It is rare, and takes no registers from the loops that call it. */
-__attribute__((noinline)) static vector requantize_any(const qi_depthwise_head *head, int first,
-                                                       vector x)
+INLINE vector requantize_right(const struct tail *t, vector even, vector odd)
 {
+    vector const s = v_even_odd(V(srli_epi64)(even, 31), V(slli_epi64)(odd, 1));
+    vector const rounded =
+        V(add_epi32)(V(add_epi32)(s, v_signs32(s)), v_load(t->head->round + t->first));
+    return V(add_epi32)(v_shift_right32(rounded, t->right), V(set1_epi32)(t->head->zero_point));
+}
+
+INLINE vector product_even(const struct tail *t, vector x)
+{
+    return V(add_epi64)(V(mul_epi32)(x, t->mult_even), t->d_even);
+}
+
+INLINE vector product_odd(const struct tail *t, vector x)
+{
+    return V(add_epi64)(V(mul_epi32)(V(srli_epi64)(x, 32), t->mult_odd), t->d_odd);
+}
+
+/** FINE and ANY. They are rare, and take no registers from the loops that call them. */
+__attribute__((noinline)) static vector requantize_rare(const qi_depthwise_head *head, int first,
+                                                        vector x)
+{
+    if (head->tail == QI_DEPTHWISE_FINE) {
+        struct tail const t = tail_of(head, QI_DEPTHWISE_FINE, first / LANES);
+        vector const fine = V(add_epi32)(V(sll_epi32)(x, _mm_cvtsi32_si128(head->fraction)),
+                                         v_load(head->late_bias + first));
+        return requantize_right(&t, product_even(&t, fine), product_odd(&t, fine));
+    }
     int32_t lane[LANES];
     v_store(lane, x);
     qi_depthwise_requantize(head, first, LANES, lane);
@@ -99,18 +123,11 @@ __attribute__((noinline)) static vector requantize_any(const qi_depthwise_head *
 INLINE vector requantize(const struct tail *t, vector x)
 {
     if (t->kind == QI_DEPTHWISE_ANY)
-        return requantize_any(t->head, t->first, x);
-    if (t->kind == QI_DEPTHWISE_RIGHT && t->head->fraction)
-        x = V(add_epi32)(V(sll_epi32)(x, _mm_cvtsi32_si128(t->head->fraction)),
-                         v_load(t->head->late_bias + t->first));
-    vector const even = V(add_epi64)(V(mul_epi32)(x, t->mult_even), t->d_even);
-    vector const odd = V(add_epi64)(V(mul_epi32)(V(srli_epi64)(x, 32), t->mult_odd), t->d_odd);
+        return requantize_rare(t->head, t->first, x);
+    vector const even = product_even(t, x), odd = product_odd(t, x);
     if (t->kind == QI_DEPTHWISE_CUT)
         return v_shift_right32(v_upper_halves(even, odd), t->right);
-    vector const s = v_even_odd(V(srli_epi64)(even, 31), V(slli_epi64)(odd, 1));
-    vector const rounded =
-        V(add_epi32)(V(add_epi32)(s, v_signs32(s)), v_load(t->head->round + t->first));
-    return V(add_epi32)(v_shift_right32(rounded, t->right), V(set1_epi32)(t->head->zero_point));
+    return requantize_right(t, even, odd);
 }
 
 /**
@@ -327,7 +344,10 @@ INLINE void run_columns(const struct block *k, int stride)
         _Pragma("GCC unroll 2") for (int part = 0; part < PARTS; part++)                           \
             of_part(l, QI_DEPTHWISE_ANY, part);                                                    \
     }                                                                                              \
-    static void (*const name##_by_tail[3])(const type *l) = {name##_cut, name##_right, name##_any};
+    static void (*const name##_by_tail[])(const type *l) = {[QI_DEPTHWISE_CUT] = name##_cut,       \
+                                                            [QI_DEPTHWISE_RIGHT] = name##_right,   \
+                                                            [QI_DEPTHWISE_FINE] = name##_any,      \
+                                                            [QI_DEPTHWISE_ANY] = name##_any};
 
 INLINE void run_stride_1(const qi_depthwise_block *b, int kind, int part)
 {
