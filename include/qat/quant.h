@@ -62,6 +62,7 @@ typedef struct qat_quant_layer {
     char pattern[QAT_NAME_MAX];
     char where[QAT_QUANT_WHERE_MAX];          /* "my.ini:12", for messages; may be "" */
     int weight_bits, activation_bits;         /* 0: same as all other layers */
+    int input_bits;                           /* likewise */
     int per_channel, symmetric, power_of_two; /* 0 no, 1 yes, -1 same as all other layers */
     int is_float;                             /* 1: weights and output are not quantized */
     qat_quantizer_name weight_ranges, activation_ranges; /* "": same as all other layers */
@@ -81,7 +82,13 @@ typedef struct qat_quant_options {
     qat_layout layout;
     int weight_bits;     /* 2..8 */
     int activation_bits; /* 2..8, or QAT_WIDE_BITS */
-    double ema_decay;    /* 0 <= d < 1, near 1: range = d range + (1 - d) batch */
+    /**
+     * 2..8: what convolutions and fully connected layers read has at most so many bits. A tensor
+     * with more is quantized again before them, or, if nothing else reads it, has so many itself.
+     * 0: they read tensors as they come.
+     */
+    int input_bits;
+    double ema_decay; /* 0 <= d < 1, near 1: range = d range + (1 - d) batch */
     int64_t weight_delay, activation_delay; /* steps before quantization starts */
     int64_t bn_freeze_delay;                /* steps; INT64_MAX: never */
     qat_bn_fold bn_fold;

@@ -7,22 +7,24 @@
 
 enum { SEEN_MIN, SEEN_MAX, SEEN_STEPS, SEEN_MEAN };
 
-const float *cert_class_values(const cert *c, const qat_node *root, const char *part, size_t *count)
+const float *cert_class_values(const cert *c, int root, const char *part, size_t *count)
 {
     char name[2 * QAT_NAME_MAX];
-    snprintf(name, sizeof name, "%s/q/%s", root->name, part);
+    const qat_node *node = cert_class_node(c, root);
+    bool const input = root >= c->count, concat = cert_info(c, node)->kind == CERT_CONCAT;
+    snprintf(name, sizeof name, "%s%s/%s", node->name, input ? "/in/q" : "/q", part);
     const float *values = cert_find_values(c, name, count);
-    for (int i = 0; !values && cert_info(c, root)->kind == CERT_CONCAT && i < root->n_data; i++) {
-        snprintf(name, sizeof name, "%s/in%d/q/%s", root->name, i, part);
+    for (int i = 0; !values && !input && concat && i < node->n_data; i++) {
+        snprintf(name, sizeof name, "%s/in%d/q/%s", node->name, i, part);
         values = cert_find_values(c, name, count);
     }
     return values;
 }
 
-static qat_status observed_grid(const cert *c, const qat_node *root, cert_grid *grid)
+static qat_status observed_grid(const cert *c, int root, cert_grid *grid)
 {
     size_t n = 0, n_learned = 0;
-    const cert_settings *s = &cert_info(c, root)->settings;
+    const cert_settings *s = &c->nodes[root].settings;
     const float *seen = cert_class_values(c, root, "range", &n);
     const float *learned = cert_class_values(c, root, "learned", &n_learned);
     int32_t lo, hi;
@@ -38,7 +40,7 @@ static qat_status observed_grid(const cert *c, const qat_node *root, cert_grid *
         return qat_fail(
             c->err, QAT_ERR_MISMATCH,
             "%s: the checkpoint holds no range of this tensor, so its scale cannot be computed",
-            root->name);
+            cert_class_node(c, root)->name);
     if ((int)n_learned >= cert_learned_values(s->activations, false) && learned)
         from.learned = learned;
     *grid = cert_grid_of_quantizer(s->activations, from, false, s->power_of_two, lo, hi, 0);
@@ -71,12 +73,12 @@ static cert_grid fixed_grid(const qat_node *node, int bits, int32_t lo, int32_t 
 qat_status cert_activation_grid(const cert *c, int origin, cert_grid *grid)
 {
     const cert_node *info = &c->nodes[origin];
-    const qat_node *node = qat_graph_node(c->graph, origin);
+    const qat_node *node = cert_class_node(c, origin);
     const qat_quant_options *o = &c->source->quant;
     int32_t lo, hi;
     cert_codes(o->layout, info->settings.activation_bits, false, &lo, &hi);
     if (info->range == CERT_OBSERVED)
-        return observed_grid(c, qat_graph_node(c->graph, cert_root(c, origin)), grid);
+        return observed_grid(c, cert_root(c, origin), grid);
     if (info->range != CERT_GIVEN)
         return qat_fail(c->err, QAT_ERR_MISMATCH,
                         "%s: this tensor stays in float by the recipe's settings, so the file "

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/** Inputs of all concatenations. */
+/** At most so many tensors are brought into other classes. */
 static size_t count_members(const cert *c)
 {
     size_t n = 1;
@@ -19,9 +19,9 @@ static size_t count_members(const cert *c)
 static qat_status take_arrays(cert *c)
 {
     size_t const n = (size_t)c->count + 1, tensors = (size_t)qi_tensor_count(c->model) + 1;
-    c->nodes = qat_arena_array(&c->arena, n, sizeof *c->nodes);
+    c->nodes = qat_arena_array(&c->arena, 2 * n, sizeof *c->nodes);
     c->layers = qat_arena_array(&c->arena, n, sizeof *c->layers);
-    c->class_first = qat_arena_array(&c->arena, n, sizeof *c->class_first);
+    c->class_first = qat_arena_array(&c->arena, 2 * n, sizeof *c->class_first);
     c->members = qat_arena_array(&c->arena, count_members(c), sizeof *c->members);
     c->writer = qat_arena_array(&c->arena, tensors, sizeof *c->writer);
     c->seen = qat_arena_array(&c->arena, (size_t)qi_node_count(c->model) + 1, sizeof *c->seen);
@@ -32,7 +32,7 @@ static qat_status take_arrays(cert *c)
 
 static void note_writers(cert *c)
 {
-    memset(c->class_first, -1, ((size_t)c->count + 1) * sizeof *c->class_first);
+    memset(c->class_first, -1, 2 * ((size_t)c->count + 1) * sizeof *c->class_first);
     memset(c->writer, -1, (size_t)qi_tensor_count(c->model) * sizeof *c->writer);
     for (int i = 0; i < qi_node_count(c->model); i++)
         for (int k = 0; k < qi_node_at(c->model, i)->n_outputs; k++)

@@ -42,7 +42,7 @@ typedef struct cert_layer {
 
 /** How the layer of a node is quantized. */
 typedef struct cert_settings {
-    int weight_bits, activation_bits;
+    int weight_bits, activation_bits, input_bits;
     bool per_channel, symmetric, power_of_two, is_float; /* the first two: of weights */
     const char *weights, *activations;                   /* names of quantizers */
 } cert_settings;
@@ -70,7 +70,7 @@ typedef struct cert_grid {
     int32_t lowest, lo, hi;
 } cert_grid;
 
-/** A tensor that was brought into a concatenation's class. */
+/** A tensor that was brought into another class: a concatenation's, or what a layer reads. */
 typedef struct cert_member {
     const qat_node *node;
     int root, tensor;
@@ -79,8 +79,8 @@ typedef struct cert_member {
 typedef struct cert {
     const qat_certify_source *source;
     const qat_graph *graph;
-    int count; /* nodes of the float graph */
-    cert_node *nodes;
+    int count;        /* nodes of the float graph */
+    cert_node *nodes; /* then by node, what a layer with input_bits reads (narrow.c) */
     cert_layer *layers;
     int n_layers;
     const qi_model *model;
@@ -103,6 +103,14 @@ qat_status cert_fuse(cert *c);
 bool cert_is_activation(const qat_node *node, double *min, double *max);
 qat_status cert_settle(cert *c);
 void cert_classify(cert *c);
+/** Let tensors of which no reader wants all bits have fewer; part of cert_settle. */
+qat_status cert_narrow(cert *c);
+/** What layers with input_bits read; part of cert_classify. */
+void cert_classify_inputs(cert *c);
+/** The class of what the layer of this head reads; -1: its input as it comes. */
+int cert_input_of(const cert *c, const qat_node *head);
+/** May tensors with these settings have one range? */
+bool cert_same_codes(const cert_settings *a, const cert_settings *b);
 /** The node of which this one, NAME@t, is a copy in a later step: NAME; else the node itself. */
 const qat_node *cert_first_step(const cert *c, const qat_node *node);
 int cert_root(const cert *c, int node);
@@ -143,11 +151,16 @@ cert_grid cert_grid_of_quantizer(const char *name, cert_seen seen, bool symmetri
 /** How many values a channel learns. */
 int cert_learned_values(const char *name, bool symmetric);
 
-/** "<node>/q/range" or "<node>/q/learned"; where a concatenation's first quantizer is that of an
- *  input brought into its class, "<node>/in<i>/q/...". NULL: there is none. */
-const float *cert_class_values(const cert *c, const qat_node *root, const char *part,
-                               size_t *count);
-/** The grid of an activation: of the tensor that `origin` writes. */
+/** "<node>/q/range" or "<node>/q/learned" of a class; where a concatenation's first quantizer is
+ *  that of an input brought into its class, "<node>/in<i>/q/..."; of what a layer reads,
+ *  "<node>/in/q/...". NULL: there is none. */
+const float *cert_class_values(const cert *c, int root, const char *part, size_t *count);
+/** The node that a class is named after. */
+static inline const qat_node *cert_class_node(const cert *c, int root)
+{
+    return qat_graph_node(c->graph, root < c->count ? root : root - c->count);
+}
+/** The grid of an activation: of the tensor that `origin` writes, or of what a layer reads. */
 qat_status cert_activation_grid(const cert *c, int origin, cert_grid *grid);
 /** Is this scale, with this zero point, the grid's? */
 qat_status cert_check_grid(const cert *c, const char *name, const cert_grid *grid, float scale,

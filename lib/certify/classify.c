@@ -62,7 +62,7 @@ static void join(cert *c, int a, int b)
     c->nodes[ra > rb ? ra : rb].parent = ra > rb ? rb : ra;
 }
 
-static bool same_codes(const cert_settings *a, const cert_settings *b)
+bool cert_same_codes(const cert_settings *a, const cert_settings *b)
 {
     return a->activation_bits == b->activation_bits && a->power_of_two == b->power_of_two &&
            a->is_float == b->is_float && strcmp(a->activations, b->activations) == 0;
@@ -72,7 +72,7 @@ static void join_tensors(cert *c, const qat_node *x, const qat_node *y)
 {
     const cert_node *a = cert_info(c, x), *b = cert_info(c, y);
     if (a->range == CERT_OBSERVED && b->range == CERT_OBSERVED &&
-        same_codes(&c->nodes[a->origin].settings, &c->nodes[b->origin].settings))
+        cert_same_codes(&c->nodes[a->origin].settings, &c->nodes[b->origin].settings))
         join(c, a->origin, b->origin);
 }
 
@@ -94,4 +94,5 @@ void cert_classify(cert *c)
         if (qat_node_is_op(node, "carry"))
             join_tensors(c, node->inputs[0], node->inputs[1]);
     }
+    cert_classify_inputs(c);
 }

@@ -51,6 +51,8 @@ static void apply(const qat_quant_layer *from, cert_settings *s)
         s->weight_bits = from->weight_bits;
     if (from->activation_bits)
         s->activation_bits = from->activation_bits;
+    if (from->input_bits)
+        s->input_bits = from->input_bits;
     if (from->per_channel >= 0)
         s->per_channel = from->per_channel;
     if (from->symmetric >= 0)
@@ -86,6 +88,7 @@ qat_status cert_settle(cert *c)
         cert_settings *s = &c->nodes[i].settings;
         *s = (cert_settings){o->weight_bits,
                              o->activation_bits,
+                             o->input_bits,
                              int8,
                              int8,
                              o->power_of_two,
@@ -102,5 +105,5 @@ qat_status cert_settle(cert *c)
         if (qat_node_is_op(node, "carry"))
             c->nodes[node->inputs[1]->index].settings = cert_info(c, node->inputs[0])->settings;
     }
-    return QAT_OK;
+    return cert_narrow(c);
 }

@@ -12,6 +12,7 @@
  *     carry                           none                      what its state becomes
  *     all others                      an op of the same name    "<node>/q"
  *     an input of pixels              table "<input>/q"         "<input>/q"
+ *     what input_bits make narrower   requantize "<layer>/in/q" "<layer>/in/q"
  *
  * Tensors are found by their names, and ops by the tensors that they write. An op must read exactly
  * the tensors that were found for the inputs of the float node. In the end every op of the file
@@ -97,10 +98,48 @@ static check_fn *check_of(const char *op)
     return cert_check_custom;
 }
 
+static const cert_member *find_member(const cert *c, const qat_node *node, int root)
+{
+    for (int i = 0; i < c->n_members; i++)
+        if (c->members[i].node == node && c->members[i].root == root)
+            return &c->members[i];
+    return NULL;
+}
+
+/** What a layer with input_bits reads: its input, requantized once for all layers that do so. */
+static qat_status walk_narrow(cert *c, const qat_node *head, int root, int *tensor)
+{
+    char name[NAME_MAX];
+    const qat_node *node = head->inputs[0];
+    const cert_member *known = find_member(c, node, root);
+    int const from = *tensor;
+    struct wanted const w = {.tensor = with(name, head->name, "/in/q"),
+                             .kernel = "requantize",
+                             .name = name,
+                             .shape = &node->shape,
+                             .n_inputs = 1,
+                             .inputs = &from,
+                             .origin = root,
+                             .check = cert_check_requantize};
+    if (known) {
+        *tensor = known->tensor;
+        return QAT_OK;
+    }
+    qat_status const st = check_op(c, &w, tensor);
+    c->members[c->n_members++] = (cert_member){node, root, *tensor};
+    return st;
+}
+
 static qat_status walk_head(cert *c, const cert_layer *l)
 {
     char tensor[NAME_MAX];
     check_fn *check = check_of(l->head->op->name);
+    int *inputs = inputs_of(c, l->head);
+    int const narrow = cert_input_of(c, l->head);
+    qat_status const st =
+        inputs && narrow >= 0 ? walk_narrow(c, l->head, narrow, &inputs[0]) : QAT_OK;
+    if (st)
+        return st;
     struct wanted const w = {.tensor = with(tensor, l->last->name, "/q"),
                              .kernel = check == cert_check_custom ? NULL : l->head->op->name,
                              .name = l->head->name,
@@ -108,7 +147,7 @@ static qat_status walk_head(cert *c, const cert_layer *l)
                              .layer = l,
                              .head = l->head,
                              .n_inputs = l->head->n_data,
-                             .inputs = inputs_of(c, l->head),
+                             .inputs = inputs,
                              .origin = l->last->index,
                              .check = check};
     return check_op(c, &w, &c->nodes[l->last->index].tensor);
@@ -253,14 +292,6 @@ static qat_status walk_pass(cert *c, const qat_node *node)
     }
     w.inputs = inputs_of(c, node);
     return check_op(c, &w, tensor);
-}
-
-static const cert_member *find_member(const cert *c, const qat_node *node, int root)
-{
-    for (int i = 0; i < c->n_members; i++)
-        if (c->members[i].node == node && c->members[i].root == root)
-            return &c->members[i];
-    return NULL;
 }
 
 static bool has_tensor(const cert *c, const char *name)

@@ -184,6 +184,20 @@ static bool read_ranges(ckpt_reading *p, qat_quant_options *q)
     return good;
 }
 
+/** Not there if all layers read tensors as they come. */
+static bool read_input_bits(ckpt_reading *p, qat_quant_options *q)
+{
+    bool good = true;
+    q->input_bits = (int)qat_read_u32(&p->r);
+    good = !q->input_bits || between(q->input_bits, 2, 8);
+    for (int i = 0; i < q->n_layers; i++) {
+        int *bits = &q->layers[i].input_bits;
+        *bits = (int)qat_read_u32(&p->r);
+        good &= !*bits || between(*bits, 2, 8);
+    }
+    return good && !p->r.bad;
+}
+
 qat_status ckpt_read_quant(ckpt_reading *p)
 {
     qat_quant_options *q = &p->c->quant;
@@ -209,6 +223,8 @@ qat_status ckpt_read_quant(ckpt_reading *p)
         return ckpt_bad_section(p, "a number outside its limits");
     if (p->r.at < p->r.end && !read_ranges(p, q)) /* version 1 had none */
         return ckpt_bad_section(p, "a range's option outside its limits");
+    if (p->r.at < p->r.end && !read_input_bits(p, q))
+        return ckpt_bad_section(p, "input_bits outside its limits");
     return ckpt_close_section(p, rest);
 }
 

@@ -110,6 +110,24 @@ static void write_ranges(qat_writer *w, const qat_quant_options *q)
         write_override(w, &q->layers[i]);
 }
 
+static bool reads_fewer_bits(const qat_quant_options *q)
+{
+    bool any = q->input_bits != 0;
+    for (int i = 0; i < q->n_layers; i++)
+        any |= q->layers[i].input_bits != 0;
+    return any;
+}
+
+/** Nothing, if all layers read tensors as they come. */
+static void write_input_bits(qat_writer *w, const qat_quant_options *q)
+{
+    if (!reads_fewer_bits(q))
+        return;
+    qat_write_u32(w, (uint32_t)q->input_bits);
+    for (int i = 0; i < q->n_layers; i++)
+        qat_write_u32(w, (uint32_t)q->layers[i].input_bits);
+}
+
 static void write_quant(qat_writer *w, const qat_checkpoint *c)
 {
     const qat_quant_options *q = &c->quant;
@@ -127,6 +145,7 @@ static void write_quant(qat_writer *w, const qat_checkpoint *c)
     qat_write_f32(w, q->input_min);
     qat_write_f32(w, q->input_max);
     write_ranges(w, q);
+    write_input_bits(w, q);
     end_section(w, start);
 }
 

@@ -133,6 +133,7 @@ static qat_status check_wide(const qat_recipe *r, qat_error *err)
                       : r->quant.profile != QAT_PROFILE_TFLITE    ? "profile"
                       : r->quant.forward != QAT_FORWARD_SIMULATED ? "forward"
                       : r->quant.power_of_two                     ? "power_of_two"
+                      : r->quant.input_bits                       ? "input_bits"
                       : qat_recipe_fraction(r) > 0
                           ? "fraction"
                           : key_of_ranges(r, "activation_ranges", r->quant.activation_ranges);

@@ -386,6 +386,9 @@ static const qat_key keys[] = {
     INT(quant, activation_bits, "8", 2, QAT_WIDE_BITS,
         "bits per activation: 2 to 8; or 16, TFLite's 16x8, with layout = int8 and profile = "
         "tflite"),
+    INT(quant, input_bits, "0", 0, 8,
+        "bits of what convolutions and fully connected layers read: 2 to 8; a tensor with more is "
+        "quantized again before them; 0: they read tensors as they come"),
     REAL(quant, ema_decay, "0.99", 0, 0.999999, "smoothing of the observed ranges of activations"),
     STEPS(quant, quant_delay, "0", false,
           "when quantization starts; until then the run equals the float run bit for bit"),
@@ -548,7 +551,7 @@ qat_status qat_recipe_keys_text(char **text, qat_error *err)
             "is one;\n"
             "    @first and @last are the first and last convolution or fully connected layer.\n"
             "    If several sections match a layer, the last one in the file counts.\n"
-            "weight_bits, activation_bits  (integer 2..8)\n"
+            "weight_bits, activation_bits, input_bits  (integer 2..8)\n"
             "ranges, weight_ranges, activation_ranges  (name of a quantizer)\n"
             "power_of_two  (yes|no)\n"
             "per_channel  (yes|no; layout int8; no: one scale for all weights of the layer)\n"

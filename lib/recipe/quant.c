@@ -27,6 +27,7 @@ static const struct override_key {
 } override_keys[] = {
     {"weight_bits", OVERRIDE_BITS, offsetof(qat_quant_layer, weight_bits), 0},
     {"activation_bits", OVERRIDE_ACTIVATION_BITS, offsetof(qat_quant_layer, activation_bits), 0},
+    {"input_bits", OVERRIDE_BITS, offsetof(qat_quant_layer, input_bits), 0},
     {"per_channel", OVERRIDE_BOOL, offsetof(qat_quant_layer, per_channel), 0},
     {"symmetric", OVERRIDE_BOOL, offsetof(qat_quant_layer, symmetric), 0},
     {"power_of_two", OVERRIDE_BOOL, offsetof(qat_quant_layer, power_of_two), 0},
@@ -196,6 +197,7 @@ qat_status qat_recipe_quant_options(qat_quant_options *q, const qat_recipe *r,
     q->layout = (qat_layout)r->quant.layout;
     q->weight_bits = (int)r->quant.weight_bits;
     q->activation_bits = (int)r->quant.activation_bits;
+    q->input_bits = (int)r->quant.input_bits;
     q->ema_decay = r->quant.ema_decay;
     q->bn_fold = (qat_bn_fold)r->quant.bn_fold;
     q->forward = (qat_forward)r->quant.forward;

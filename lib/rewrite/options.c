@@ -94,6 +94,8 @@ static qat_status check_layer(const qat_quant_layer *layer, qat_error *err)
         st = check_bits("weight_bits", layer->weight_bits, &inner);
     if (!st && layer->activation_bits)
         st = check_activation_bits(layer->activation_bits, &inner);
+    if (!st && layer->input_bits)
+        st = check_bits("input_bits", layer->input_bits, &inner);
     return st ? qat_fail(err, st, "%s%s[quant.layer %s]: %s", layer->where,
                          *layer->where ? ": " : "", layer->pattern, inner.message)
               : QAT_OK;
@@ -196,6 +198,8 @@ static qat_status check_layer_wide(const qat_quant_options *o, const qat_quant_l
                         QAT_WIDE_BITS, o->activation_bits);
     if (wide && !is_observed(l->activation_ranges))
         return not_wide(l, "activation_ranges", l->activation_ranges, err);
+    if (wide && l->input_bits)
+        return not_wide(l, "input_bits", "2 to 8", err);
     return wide && l->power_of_two == 1 ? not_wide(l, "power_of_two", "yes", err) : QAT_OK;
 }
 
@@ -213,6 +217,8 @@ qat_status qat_quant_check_wide(const qat_quant_options *o, qat_error *err)
             return not_wide(NULL, "power_of_two", "yes", err);
         if (o->fraction > 0)
             return not_wide(NULL, "fraction", "1 or more", err);
+        if (o->input_bits)
+            return not_wide(NULL, "input_bits", "2 to 8", err);
     }
     for (int i = 0; !st && i < o->n_layers; i++)
         st = check_layer_wide(o, &o->layers[i], err);
@@ -224,6 +230,8 @@ qat_status qat_quant_check(const qat_quant_options *o, qat_error *err)
     qat_status st = check_bits("weight_bits", o->weight_bits, err);
     if (!st)
         st = check_activation_bits(o->activation_bits, err);
+    if (!st && o->input_bits)
+        st = check_bits("input_bits", o->input_bits, err);
     if (!st && !(o->ema_decay >= 0 && o->ema_decay < 1))
         st = qat_fail(err, QAT_ERR_ARGUMENT, "ema_decay %g is not in [0, 1)", o->ema_decay);
     if (!st && ((unsigned)o->layout > QAT_LAYOUT_INT8 || (unsigned)o->bn_fold > QAT_FOLD_ONE_PASS))

@@ -51,8 +51,9 @@ qat_node *rw_input(rw_maker *m, const qat_node *node)
 static qat_node *input_of(rw_maker *m, const qat_node *reader, int input)
 {
     const qat_node *node = reader->inputs[input];
-    bool const plain = !reader->op->quant && qat_node_is_input(node);
-    return plain ? m->plain[node->index] : rw_input(m, node);
+    if (!reader->op->quant && qat_node_is_input(node))
+        return m->plain[node->index];
+    return input < reader->n_data ? rw_narrowed(m, reader, input) : rw_input(m, node);
 }
 
 /**
@@ -161,18 +162,18 @@ static qat_status make_graph(rw_maker *m, qat_error *err)
 static bool take_arrays(rw_analysis *a, rw_maker *m)
 {
     size_t const n = (size_t)a->count + 1;
-    size_t slots = 1;
+    size_t slots = n;
     for (int i = 0; i < a->count; i++)
         if (qat_has_role(qat_graph_node(a->graph, i), QAT_ROLE_CONCAT))
             slots += (size_t)qat_graph_node(a->graph, i)->n_data;
     qat_node ***arrays[] = {&m->image, &m->plain, &m->raw, &m->range, &m->learned, &m->last};
     bool taken = true;
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
-        *arrays[i] = qat_arena_array(&a->arena, n, sizeof **arrays[i]);
+        *arrays[i] = qat_arena_array(&a->arena, 2 * n, sizeof **arrays[i]);
         taken = taken && *arrays[i];
     }
     a->nodes = qat_arena_array(&a->arena, n, sizeof *a->nodes);
-    a->settings = qat_arena_array(&a->arena, n, sizeof *a->settings);
+    a->settings = qat_arena_array(&a->arena, 2 * n, sizeof *a->settings);
     m->members = qat_arena_array(&a->arena, slots, sizeof *m->members);
     return taken && a->nodes && a->settings && m->members &&
            qat_layering_find(&a->layering, a->graph, &a->arena);

@@ -12,6 +12,7 @@
  *     <bn>/bias      bn_fold_bias (eval)
  *     <bn>/depthwise, <bn>/ones, <bn>/rank4, <bn>/back     a batch norm or bias of its own
  *     <concat>/in<i>/q   a member of fixed range, brought into the concatenation's class
+ *     <conv>/in/q        what a convolution with input_bits reads
  */
 #ifndef QAT_REWRITE_REWRITE_H
 #define QAT_REWRITE_REWRITE_H
@@ -28,6 +29,7 @@ typedef enum rw_range {
 /** The settings with which a node's layer is quantized. */
 typedef struct rw_settings {
     int weight_bits, activation_bits;
+    int input_bits;             /* 0: as they come */
     bool symmetric, per_tensor; /* weights */
     bool power_of_two, is_float;
     const qat_op *weights, *activations; /* quantizers */
@@ -47,7 +49,7 @@ typedef struct rw_analysis {
     const qat_graph *graph;
     int count;
     rw_info *nodes;
-    rw_settings *settings; /* by node */
+    rw_settings *settings; /* by node; then by node, those of what it reads (rw_input_class) */
     qat_layering layering;
     qat_arena arena;
 } rw_analysis;
@@ -65,6 +67,14 @@ qat_status rw_select(rw_analysis *a, bool training, qat_error *err);
  * Settle with which settings each layer is quantized. Overrides that match nothing are an error.
  */
 qat_status rw_settle(rw_analysis *a, const qat_quant_options *options, qat_error *err);
+/**
+ * Let tensors that are read with fewer bits by all their readers have so many (rewrite_narrow.c).
+ * wanted: room for the nodes, zeros.
+ */
+void rw_narrow_tensors(rw_analysis *a, int *wanted);
+/** The class of what this layer reads with input_bits, and the settings of these classes. */
+int rw_input_class(const rw_analysis *a, const qat_node *reader);
+void rw_input_settings(rw_analysis *a);
 /** Do activations stay float, so that batch norms are not folded? */
 bool rw_float_activation(const rw_settings *settings);
 /** May tensors with these settings share quantization parameters? */
@@ -82,7 +92,7 @@ int rw_root(const rw_analysis *a, int node);
 
 /* ------------------------------------------------------------------ making the new graph */
 
-/** A tensor requantized into a class. */
+/** A tensor requantized into a class, of a concatenation or of what a layer reads. */
 typedef struct rw_member {
     int tensor, root;
     qat_node *image;
@@ -98,9 +108,9 @@ typedef struct rw_maker {
     qat_node **plain;   /* by float node: the node before its own fake_quant; by weights: the last
                            fake_quant of them */
     qat_node **raw;     /* by float node: the node for batch statistics */
-    qat_node **range;   /* by class root: its parameter */
-    qat_node **learned; /* by class root: its learned values, if it has any */
-    qat_node **last;    /* by class root: its last fake_quant so far */
+    qat_node **range;   /* by class: its parameter. A class is its root, or rw_input_class */
+    qat_node **learned; /* by class: its learned values, if it has any */
+    qat_node **last;    /* by class: its last fake_quant so far */
     rw_member *members;
     int n_members;
     bool no_memory;
@@ -149,6 +159,10 @@ qat_node *rw_make_concat(rw_maker *m, const qat_node *node);
  * itself.
  */
 qat_node *rw_make_fake_quant(rw_maker *m, const qat_node *tensor, qat_node *value);
+/** Make a fake_quant of value whose range is that of a class. */
+qat_node *rw_make_observed(rw_maker *m, int root, const char *name, qat_node *value);
+/** What a layer reads as its data input k: the image, or that with input_bits. */
+qat_node *rw_narrowed(rw_maker *m, const qat_node *reader, int k);
 /** Let the last fake_quant of every class take the step of its moving average. */
 void rw_elect_committers(rw_maker *m);
 

@@ -74,12 +74,14 @@ static qat_node *make_fixed(rw_maker *m, const qat_node *origin, const char *nam
     return qat_apply_values(m->graph, &qat_op_fake_quant, name, attrs, 1, &value);
 }
 
-/** The range parameter of a class, named after its first member. */
+/** The range parameter of a class, named after its first member, or after who reads it. */
 static qat_node *class_range(rw_maker *m, int root)
 {
     char name[RW_NAME_MAX];
+    bool const input = root >= m->a->count;
+    const qat_node *first = qat_graph_node(m->a->graph, root - (input ? m->a->count : 0));
     qat_param_def const def = {
-        .name = rw_name(name, qat_graph_node(m->a->graph, root)->name, "/q/range"),
+        .name = rw_name(name, first->name, input ? "/in/q/range" : "/q/range"),
         .shape = QAT_SHAPE(RANGE_VALUES),
         .init = QAT_INIT_CONSTANT,
     };
@@ -109,7 +111,7 @@ static qat_node *make_quantizer(rw_maker *m, int root, const qat_op *op, const c
     return node;
 }
 
-static qat_node *make_observed(rw_maker *m, int root, const char *name, qat_node *value)
+qat_node *rw_make_observed(rw_maker *m, int root, const char *name, qat_node *value)
 {
     double attrs[QAT_MAX_ATTRS];
     const rw_settings *s = &m->a->settings[root];
@@ -133,7 +135,7 @@ qat_node *rw_make_fake_quant(rw_maker *m, const qat_node *tensor, qat_node *valu
     case RW_FIXED:
         return make_fixed(m, qat_graph_node(m->a->graph, info->origin), name, value);
     case RW_OBSERVED:
-        return make_observed(m, rw_root(m->a, info->origin), name, value);
+        return rw_make_observed(m, rw_root(m->a, info->origin), name, value);
     default:
         return value;
     }
@@ -153,7 +155,7 @@ static qat_node *member_image(rw_maker *m, const qat_node *concat, int slot)
         if (m->members[i].tensor == tensor->index && m->members[i].root == root)
             return m->members[i].image;
     snprintf(base, sizeof base, "%s/in%d", concat->name, slot);
-    qat_node *image = make_observed(m, root, rw_name(name, base, "/q"), rw_input(m, tensor));
+    qat_node *image = rw_make_observed(m, root, rw_name(name, base, "/q"), rw_input(m, tensor));
     m->members[m->n_members++] = (rw_member){tensor->index, root, image};
     return image;
 }
@@ -173,7 +175,7 @@ qat_node *rw_make_concat(rw_maker *m, const qat_node *node)
 /* The last fake_quant of a class is known only after all are made; its attribute is then set. */
 void rw_elect_committers(rw_maker *m)
 {
-    for (int i = 0; i < m->a->count; i++)
+    for (int i = 0; i < 2 * m->a->count; i++)
         if (m->last[i])
             m->last[i]->attrs[m->last[i]->op == &qat_op_fake_quant ? FQ_COMMITS : QZ_COMMITS] = 1;
 }

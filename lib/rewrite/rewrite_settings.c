@@ -132,6 +132,8 @@ static qat_status override(const rw_analysis *a, const qat_quant_layer *layer, r
         s->weight_bits = layer->weight_bits;
     if (layer->activation_bits)
         s->activation_bits = layer->activation_bits;
+    if (layer->input_bits)
+        s->input_bits = layer->input_bits;
     set_if(layer->per_channel, &per_channel);
     s->per_tensor = !per_channel;
     set_if(layer->symmetric, &s->symmetric);
@@ -165,6 +167,7 @@ static qat_status settings_of_all(const rw_analysis *a, const qat_quant_options 
     const char *activations = *o->activation_ranges ? o->activation_ranges : "ema";
     *s = (rw_settings){.weight_bits = o->weight_bits,
                        .activation_bits = o->activation_bits,
+                       .input_bits = o->input_bits,
                        .symmetric = o->layout == QAT_LAYOUT_INT8,
                        .per_tensor = o->layout == QAT_LAYOUT_UINT8,
                        .power_of_two = o->power_of_two};
@@ -210,6 +213,16 @@ static qat_status check_wide(const rw_analysis *a, const qat_quant_options *o, q
     return QAT_OK;
 }
 
+static qat_status narrow(rw_analysis *a, qat_error *err)
+{
+    int *wanted = qat_arena_array(&a->arena, (size_t)a->count + 1, sizeof *wanted);
+    if (!wanted)
+        return qat_out_of_memory(err, "rewrite");
+    rw_narrow_tensors(a, wanted);
+    rw_input_settings(a);
+    return QAT_OK;
+}
+
 qat_status rw_settle(rw_analysis *a, const qat_quant_options *o, qat_error *err)
 {
     rw_settings all;
@@ -223,6 +236,8 @@ qat_status rw_settle(rw_analysis *a, const qat_quant_options *o, qat_error *err)
     }
     for (int i = 0; !st && i < a->count; i++)
         follow(a, qat_graph_node(a->graph, i));
+    if (!st)
+        st = narrow(a, err);
     if (!st)
         st = check_wide(a, o, err);
     return st ? st : check_folded_inq(a, o, err);

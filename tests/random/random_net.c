@@ -470,6 +470,9 @@ static void choose_options(struct builder *b)
         o->activation_bits = QAT_WIDE_BITS;
         o->fraction = QAT_FRACTION_AUTO;
     }
+    rng = qat_rng_at(net->seed, 25, net->index); /* likewise */
+    if (!is_wide(b) && qat_rng_below(&rng, 3) == 0)
+        o->input_bits = 2 + (int)qat_rng_below(&rng, 7);
 }
 
 /** Add ops whose outputs have size 1, or another size than their inputs. */

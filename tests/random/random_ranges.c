@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { STREAM_RANGES = 23 };
+enum { STREAM_RANGES = 23, STREAM_INPUT_BITS };
 
 static bool chance(qat_rng *rng, uint32_t percent)
 {
@@ -65,6 +65,14 @@ static void override(qat_rng *rng, const qat_quant_options *o, qat_quant_layer *
         set_name(layer->activation_ranges, some_quantizer(rng));
 }
 
+/** With a stream of its own, so that all else stays. */
+static void choose_input_bits(const random_net *net, qat_quant_options *o)
+{
+    qat_rng rng = qat_rng_at(net->seed, STREAM_INPUT_BITS, net->index);
+    for (int i = 0; i < o->n_layers && o->activation_bits != QAT_WIDE_BITS; i++)
+        o->layers[i].input_bits = chance(&rng, 30) ? some_bits(&rng) : 0;
+}
+
 void random_net_choose_ranges(random_net *net)
 {
     qat_rng rng = qat_rng_at(net->seed, STREAM_RANGES, net->index);
@@ -86,6 +94,7 @@ void random_net_choose_ranges(random_net *net)
         o->layers[o->n_layers] = qat_quant_layer_defaults(node->name);
         override(&rng, o, &o->layers[o->n_layers++]);
     }
+    choose_input_bits(net, o);
 }
 
 void random_net_make_narrow(random_net *net)

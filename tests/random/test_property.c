@@ -175,6 +175,7 @@ static void cover_net(const random_net *net, const qat_qgraph *graph)
     cover(name, 1);
     snprintf(name, sizeof name, "activations by %s", o->activation_ranges);
     cover(name, 1);
+    cover("inputs of fewer bits", o->input_bits != 0);
     cover("powers of two", o->power_of_two);
     cover("layers of their own", o->n_layers);
     cover(net->pixels ? "input pixels" : "input codes", 1);
@@ -516,7 +517,7 @@ static qat_status write_tflite(const struct bench *b, qat_error *err)
 static void set_all_bits(qat_quant_options *o, int bits)
 {
     o->weight_bits = o->activation_bits = bits;
-    o->n_layers = 0;
+    o->n_layers = o->input_bits = 0;
     o->fraction = QAT_FRACTION_AUTO;
 }
 

@@ -140,13 +140,13 @@ static qat_status check_range(const cert_extents *e, int root, const qat_graph *
                               const char *estimator, double parameter, qat_error *err)
 {
     size_t count = 0;
-    const qat_node *node = qat_graph_node(e->graph, root);
+    const qat_node *node = cert_class_node(&e->c, root);
     qat_certify_source source = e->source;
     cert graph = e->c;
     source.values = qat_certify_graph_values;
     source.context = eval;
     graph.source = &source;
-    const float *range = cert_class_values(&graph, node, "range", &count);
+    const float *range = cert_class_values(&graph, root, "range", &count);
     if (e->broken[root])
         return qat_fail(err, QAT_ERR_MISMATCH,
                         "%s: the float network's values on the calibration data are not all finite",
@@ -168,7 +168,7 @@ qat_status cert_extents_check(const cert_extents *e, const qat_graph *eval, cons
                               double parameter, qat_error *err)
 {
     qat_status st = QAT_OK;
-    for (int i = 0; !st && i < e->c.count; i++)
+    for (int i = 0; !st && i < 2 * e->c.count; i++)
         if (e->broken[i] || e->min[i] <= e->max[i])
             st = check_range(e, i, eval, estimator, parameter, err);
     return st;

@@ -21,15 +21,15 @@ qat_status cert_extents_create(cert_extents **extents, qat_graph *graph,
     e->graph = graph;
     e->source = (qat_certify_source){.graph = graph, .quant = *quant};
     e->c = (cert){.source = &e->source, .graph = graph, .count = (int)n - 1, .err = err};
-    e->c.nodes = qat_arena_array(&e->c.arena, n, sizeof *e->c.nodes);
+    e->c.nodes = qat_arena_array(&e->c.arena, 2 * n, sizeof *e->c.nodes);
     e->c.layers = qat_arena_array(&e->c.arena, n, sizeof *e->c.layers);
-    e->min = qat_arena_array(&e->c.arena, n, sizeof *e->min);
-    e->max = qat_arena_array(&e->c.arena, n, sizeof *e->max);
-    e->broken = qat_arena_array(&e->c.arena, n, sizeof *e->broken);
-    e->counts = qat_arena_array(&e->c.arena, n, sizeof *e->counts);
+    e->min = qat_arena_array(&e->c.arena, 2 * n, sizeof *e->min);
+    e->max = qat_arena_array(&e->c.arena, 2 * n, sizeof *e->max);
+    e->broken = qat_arena_array(&e->c.arena, 2 * n, sizeof *e->broken);
+    e->counts = qat_arena_array(&e->c.arena, 2 * n, sizeof *e->counts);
     if (!e->c.nodes || !e->c.layers || !e->min || !e->max || !e->broken || !e->counts)
         return qat_out_of_memory(err, "certificate");
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < 2 * n; i++) {
         e->min[i] = INFINITY;
         e->max[i] = -INFINITY;
     }
@@ -137,12 +137,24 @@ static void look_at_members(cert_extents *e, const qat_node *concat)
             look(e, root, concat->inputs[k]);
 }
 
+/** What layers with input_bits read, at the first of those that share it. */
+static void look_at_input(cert_extents *e, const qat_node *head)
+{
+    int const root = cert_input_of(&e->c, head);
+    if (root >= 0 && e->c.nodes[e->c.count + head->index].parent == root &&
+        (root == e->c.count + head->index ||
+         cert_class_node(&e->c, root)->inputs[0] != head->inputs[0]))
+        look(e, root, head->inputs[0]);
+}
+
 static void visit(void *context, qat_node *node)
 {
     cert_extents *e = context;
     const cert_node *info = cert_info(&e->c, node);
     if (!info->copied || info->kind == CERT_NONE || info->kind == CERT_PASS)
         return;
+    if (info->kind == CERT_ACCUMULATE)
+        look_at_input(e, node);
     if (info->range == CERT_GIVEN && info->kind != CERT_POOL)
         quantize(e, node);
     if (info->range == CERT_OBSERVED && info->kind == CERT_CONCAT)
@@ -169,7 +181,7 @@ void cert_extents_batch(cert_extents *e)
 
 qat_status cert_extents_count(cert_extents *e, qat_error *err)
 {
-    for (int i = 0; i < e->c.count; i++) {
+    for (int i = 0; i < 2 * e->c.count; i++) {
         if (e->min[i] <= e->max[i] && !e->counts[i])
             e->counts[i] = qat_arena_array(&e->c.arena, CERT_BINS, sizeof **e->counts);
         if (e->min[i] <= e->max[i] && !e->counts[i])

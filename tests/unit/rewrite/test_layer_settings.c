@@ -123,6 +123,54 @@ START_TEST(test_bits)
 }
 END_TEST
 
+/* A tensor that only layers of few bits read has few bits; a bypass keeps all of them. */
+START_TEST(test_input_bits)
+{
+    options.input_bits = 3;
+    override("@first")->input_bits = 8;
+    override("block.a")->input_bits = 2;
+    for (int training = 0; training < 2; training++) {
+        rewrite(training != 0);
+        ck_assert_int_eq(bits_of("image/q"), 8);
+        /* a wants 2 bits of it and b 3, so it has 3 */
+        ck_assert_int_eq(bits_of("stem/relu/q"), 3);
+        ck_assert_ptr_eq(node_of("block.b")->inputs[0], node_of("stem/relu/q"));
+        ck_assert_ptr_eq(node_of("block.a")->inputs[0], node_of("block.a/in/q"));
+        ck_assert_int_eq(bits_of("block.a/in/q"), 2);
+        ck_assert_ptr_eq(node_of("block.a/in/q")->inputs[0], node_of("stem/relu/q"));
+        ck_assert_str_eq(node_of("block.a/in/q")->inputs[1]->name, "block.a/in/q/range");
+        /* logits reads them through the concatenation and flatten */
+        ck_assert_int_eq(bits_of("block.a/q"), 3);
+        ck_assert_int_eq(bits_of("block.b/q"), 3);
+        ck_assert_int_eq(bits_of("join/q"), 3);
+        ck_assert_ptr_eq(node_of("block.a/q")->inputs[1], node_of("join/q")->inputs[1]);
+        ck_assert_ptr_eq(node_of("logits")->inputs[0], node_of("flat"));
+        ck_assert_int_eq(bits_of("logits/q"), 8);
+    }
+}
+END_TEST
+
+/* Layers that read a tensor in the same way read one node. */
+START_TEST(test_input_bits_are_shared)
+{
+    override("block.?")->input_bits = 4;
+    qat_node *stem = qat_graph_find(net, "stem/relu");
+    qat_graph_output(net, qat_apply1(net, "tanh", "bypass", "", stem));
+    rewrite(true);
+    ck_assert_int_eq(bits_of("stem/relu/q"), 8);
+    ck_assert_ptr_eq(node_of("bypass")->inputs[0], node_of("stem/relu/q"));
+    ck_assert_ptr_eq(node_of("block.a")->inputs[0], node_of("block.a/in/q"));
+    ck_assert_ptr_eq(node_of("block.b")->inputs[0], node_of("block.a/in/q"));
+    ck_assert_double_eq(qat_attr(node_of("block.a/in/q"), "commits"), 1);
+    ck_assert_ptr_null(qat_graph_find(made, "block.b/in/q"));
+    strcpy(override("block.b")->activation_ranges, "lsq");
+    rewrite(true);
+    ck_assert_ptr_eq(node_of("block.b")->inputs[0], node_of("block.b/in/q"));
+    ck_assert_str_eq(node_of("block.b/in/q")->op->name, "lsq");
+    ck_assert_str_eq(node_of("stem/relu/q")->op->name, "fake_quant");
+}
+END_TEST
+
 /* Of several that match, the last one counts. */
 START_TEST(test_last_one_wins)
 {
@@ -283,6 +331,8 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, test_patterns);
     tcase_add_test(tc, test_bits);
+    tcase_add_test(tc, test_input_bits);
+    tcase_add_test(tc, test_input_bits_are_shared);
     tcase_add_test(tc, test_last_one_wins);
     tcase_add_test(tc, test_schemes);
     tcase_add_test(tc, test_ranges);

@@ -104,6 +104,7 @@ static qat_checkpoint *make(void)
     c->quant.n_layers = 2;
     c->quant.layers[0] = qat_quant_layer_defaults("conv*");
     c->quant.layers[0].activation_bits = 6;
+    c->quant.layers[0].input_bits = 3;
     c->quant.layers[1] = qat_quant_layer_defaults("@last");
     c->quant.layers[1].is_float = 1;
     c->quant.layers[1].symmetric = 0;
@@ -199,6 +200,7 @@ START_TEST(test_round_trip)
         ck_assert_str_eq(x->where, y->where);
         ck_assert_int_eq(x->weight_bits, y->weight_bits);
         ck_assert_int_eq(x->activation_bits, y->activation_bits);
+        ck_assert_int_eq(x->input_bits, y->input_bits);
         ck_assert_int_eq(x->per_channel, y->per_channel);
         ck_assert_int_eq(x->symmetric, y->symmetric);
         ck_assert_int_eq(x->power_of_two, y->power_of_two);
