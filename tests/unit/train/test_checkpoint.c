@@ -434,9 +434,10 @@ START_TEST(test_version_1)
     enum {
         OPTIONS = 7 + 7 + 4 + 8 + 8 + 4,
         OVERRIDES = (9 + 4 + 24 + 4 + 4) + (9 + 12 + 24 + 4 + 7),
+        INPUT_BITS = 3 * 4,
         PLATEAU = 4 + 7 * 8
     };
-    shorten(bytes, &count, "QUAN", OPTIONS + OVERRIDES);
+    shorten(bytes, &count, "QUAN", OPTIONS + OVERRIDES + INPUT_BITS);
     shorten(bytes, &count, "OPTM", 4 + PLATEAU);
     shorten(bytes, &count, "PROG", TEACHER);
     cut_out(bytes, &count, "PROG", INTEGER_EVALUATION, LOSS);
