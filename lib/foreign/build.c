@@ -262,8 +262,8 @@ void fv_name_after(builder *b, int input)
 
 /* ------------------------------------------------------------------ nodes, parameters */
 
-static qat_node *add_node(builder *b, const char *op, const char *part, int n,
-                          qat_node *const *inputs, const char *attrs)
+qat_node *fv_add_all(builder *b, const char *op, const char *part, int n, qat_node *const *inputs,
+                     const char *attrs)
 {
     char name[QAT_NAME_MAX], base[QAT_NAME_MAX];
     snprintf(base, sizeof base, "%.70s%s%.16s", b->name, *part ? "/" : "", part);
@@ -280,14 +280,14 @@ qat_node *fv_add(builder *b, const char *op, const char *part, qat_node *a, cons
     va_start(args, attrs);
     qat_vformat(text, sizeof text, attrs, args);
     va_end(args);
-    return add_node(b, op, part, 1, &a, text);
+    return fv_add_all(b, op, part, 1, &a, text);
 }
 
 qat_node *fv_add2(builder *b, const char *op, const char *part, qat_node *a, qat_node *other,
                   const char *attrs)
 {
     qat_node *const inputs[] = {a, other};
-    return add_node(b, op, part, 2, inputs, attrs);
+    return fv_add_all(b, op, part, 2, inputs, attrs);
 }
 
 float *fv_param(builder *b, const qat_node *node, int i)
@@ -396,45 +396,77 @@ static bool fits(int64_t dim, int64_t is)
     return dim < 0 || dim == is;
 }
 
-/** The order in memory is the file's. */
-static void in_order(fv *x)
+/** Dimensions of the data, and how they lie in memory. */
+struct form {
+    int rank;
+    int64_t dims[3];
+    int axes[3]; /* in the order of memory */
+};
+
+static bool has_form(const struct form *f, const int64_t *dims, int rank)
 {
-    for (int i = 0; i < x->n_atoms; i++)
-        x->memory[i] = i;
+    bool good = f->rank == rank;
+    for (int i = 0; good && i < rank; i++)
+        good = fits(dims[i], f->dims[i]);
+    return good;
 }
 
-/** Dimensions of the data in the file's order: [N, C, H, W], [N, H, W, C], [N, C, W], [N, n]. */
-static qat_status place_input(builder *b, const qat_foreign_value *v, qat_node *input, fv *x)
+/**
+ * Place one sample, whose dimensions stand from `from` on: [C, H, W], [H, W, C], of signals [C, W],
+ * [W, C], or [n]. Rows of numbers may have any dimensions, in the file's order.
+ */
+static bool place_sample(const builder *b, const int64_t *given, int from, int rank, int64_t *dims,
+                         int *axes)
 {
     const qat_foreign_options *o = b->options;
     int64_t const h = o->height, w = o->width, c = o->channels;
+    const struct form forms[] = {
+        {3, {c, h, w}, {1, 2, 0}}, {2, {c, w}, {1, 0}},   {3, {h, w, c}, {0, 1, 2}},
+        {2, {w, c}, {0, 1}},       {1, {h * w * c}, {0}}, {0, {0}, {0}},
+    };
+    int64_t n = 1;
+    for (size_t i = b->from->channels_last ? 2 : 0; i < sizeof forms / sizeof *forms; i++) {
+        const struct form *f = &forms[i];
+        if (!has_form(f, given + from, rank) || (f->rank == 2 && h > 1) ||
+            (f->rank == 0 && h * w * c > 1))
+            continue;
+        for (int k = 0; k < rank; k++) {
+            dims[from + k] = f->dims[k];
+            axes[from + k] = from + f->axes[k];
+        }
+        return true;
+    }
+    for (int k = from; k < from + rank; k++) {
+        if (given[k] < 1 || given[k] > c / n)
+            return false;
+        n *= given[k];
+        dims[k] = given[k];
+        axes[k] = k;
+    }
+    return h == 1 && w == 1 && n == c;
+}
+
+/** The file's first dimension is the batch, or else the whole input is one sample. */
+static qat_status place_input(builder *b, const qat_foreign_value *v, qat_node *input, fv *x)
+{
+    static const int64_t unknown[] = {-1, -1, -1, -1};
+    int64_t dims[QAT_FOREIGN_RANK];
+    int axes[QAT_FOREIGN_RANK] = {0};
     int const rank = v->rank < 0 ? 4 : v->rank;
-    int64_t const batch = v->rank > 0 && v->dims[0] > 0 ? v->dims[0] : 1;
-    int64_t const planar[] = {batch, c, h, w}, packed[] = {batch, h, w, c};
-    int64_t const line[] = {batch, c, w}, row[] = {batch, h * w * c};
-    int64_t const packed_line[] = {batch, w, c};
-    bool const last = b->from->channels_last;
-    if (batch > MOST_SAMPLES)
-        return qat_fail(b->err, QAT_ERR_LIMIT,
-                        "%s: its input '%.60s' has a batch of %lld; at most %d is possible",
-                        b->from->source, v->name, (long long)batch, MOST_SAMPLES);
-    if (rank == 4 && !last && fits(v->dims[1], c) && fits(v->dims[2], h) && fits(v->dims[3], w)) {
-        *x = fv_channels_last(input, 4, planar);
-    } else if (rank == 4 && fits(v->dims[1], h) && fits(v->dims[2], w) && fits(v->dims[3], c)) {
-        *x = fv_channels_last(input, 4, packed);
-        in_order(x);
-    } else if (rank == 3 && !last && h == 1 && fits(v->dims[1], c) && fits(v->dims[2], w)) {
-        *x = fv_channels_last(input, 3, line);
-    } else if (rank == 3 && last && h == 1 && fits(v->dims[1], w) && fits(v->dims[2], c)) {
-        *x = fv_channels_last(input, 3, packed_line);
-        in_order(x);
-    } else if (rank == 1 && h * w * c == 1) {
-        *x = fv_channels_last(input, 1, row);
-    } else if (rank == 2 && fits(v->dims[1], h * w * c)) {
-        *x = fv_channels_last(input, 2, row);
-    } else {
+    const int64_t *given = v->rank < 0 ? unknown : v->dims;
+    int64_t const batch = rank > 0 && given[0] > 0 ? given[0] : 1;
+    b->batch = 1;
+    if (rank > 0 && place_sample(b, given, 1, rank - 1, dims, axes)) {
+        if (batch > MOST_SAMPLES)
+            return qat_fail(b->err, QAT_ERR_LIMIT,
+                            "%s: its input '%.60s' has a batch of %lld; at most %d is possible",
+                            b->from->source, v->name, (long long)batch, MOST_SAMPLES);
+        dims[0] = b->batch = batch;
+        b->is_open = given[0] < 0;
+    } else if (!place_sample(b, given, 0, rank, dims, axes)) {
         return wrong_input(b, v);
     }
+    *x = fv_laid_out(b, input, rank, dims, axes);
     return QAT_OK;
 }
 
@@ -457,6 +489,7 @@ static fv_build *operator_of(const char *op)
 {
     static const fv_operator *const tables[] = {fv_layer_operators, fv_pool_operators,
                                                 fv_elementwise_operators, fv_shape_operators,
+                                                fv_part_operators, fv_pad_operators,
                                                 fv_resize_operators};
     for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
         for (const fv_operator *o = tables[t]; o->op; o++)
@@ -510,8 +543,8 @@ static qat_status finish(builder *b, qat_node **last)
         return qat_fail(b->err, QAT_ERR_UNSUPPORTED, "%s: its output does not depend on its input",
                         b->from->source);
     snprintf(b->name, sizeof b->name, "output");
-    bool const is_row =
-        out->rank <= 2 || out->rank > 4 || b->from->channels_last || fv_count(out) == out->dims[1];
+    bool const is_row = out->rank <= 2 || out->rank > 4 || b->from->channels_last ||
+                        fv_is_stack(out) || fv_count(out) == out->dims[1];
     return is_row ? fv_row(b, out, true, last) : fv_picture(b, out, last);
 }
 

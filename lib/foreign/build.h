@@ -12,6 +12,10 @@
  * batch, atom 0, is always there. `memory` lists them as they lie in memory. A foreign transpose or
  * reshape then only changes the lists. An op that needs another order moves the values.
  *
+ * The batch is dimension 0 of the file, and stays it, where the file's input has several samples.
+ * Otherwise the whole input is one sample: atom 0 has size 1 and is a piece of no dimension, and
+ * dimension 0 is one like others.
+ *
  *     [N, C, H, W] as NHWC                atoms N C H W, memory N H W C
  *     reshaped to [N, 2, C/2, H, W]       atoms N 2 C/2 H W, memory N H W 2 C/2
  *     transposed (0, 2, 1, 3, 4)          atoms N C/2 2 H W, memory N H W 2 C/2
@@ -25,7 +29,7 @@ typedef struct fv {
     int64_t dims[QAT_FOREIGN_RANK]; /* as the file has them */
     int n_atoms;
     int64_t size[FV_ATOMS];
-    int axis[FV_ATOMS];   /* the dimension that the atom is a piece of */
+    int axis[FV_ATOMS];   /* the dimension that the atom is a piece of; -1: of none */
     int memory[FV_ATOMS]; /* atoms */
 } fv;
 
@@ -34,6 +38,8 @@ typedef struct builder {
     const qat_foreign_options *options;
     qat_graph *graph;
     fv *values;
+    int64_t batch; /* samples of the file's input; 1: dimension 0 is like others */
+    bool is_open;  /* dimension 0 of the input is unknown: a batch of any size */
     bool *needed;  /* by node of the file */
     int head_node; /* the layer that is replaced; -1: none */
     int64_t head_was;
@@ -56,7 +62,7 @@ typedef struct fv_operator {
     fv_build *build;
 } fv_operator;
 extern const fv_operator fv_layer_operators[], fv_pool_operators[], fv_elementwise_operators[],
-    fv_shape_operators[], fv_resize_operators[];
+    fv_shape_operators[], fv_part_operators[], fv_pad_operators[], fv_resize_operators[];
 
 /* ------------------------------------------------------------------ saying no */
 
@@ -94,8 +100,16 @@ void fv_output_constant(builder *b, int i, const qat_foreign_tensor *constant);
 
 /* ------------------------------------------------------------------ values and memory */
 
-/** A value whose memory has these dimensions in the file's order: channels last, if there are. */
-fv fv_channels_last(qat_node *node, int rank, const int64_t *dims);
+/** A value whose dimensions lie in memory in the order of `axes` (behind the batch). */
+fv fv_laid_out(const builder *b, qat_node *node, int rank, const int64_t *dims, const int *axes);
+/** In the order for ops on pictures: dimensions 2 and up, 0, 1. */
+fv fv_channels_last(const builder *b, qat_node *node, int rank, const int64_t *dims);
+/** In the file's order. */
+fv fv_in_order(const builder *b, qat_node *node, int rank, const int64_t *dims);
+/** The first dimension that is no batch: 1, or 0. */
+int fv_first(const fv *value);
+/** Does a sample consist of several pictures, along dimension 0? */
+bool fv_is_stack(const fv *value);
 /** The same atoms, computed by another node. */
 fv fv_like(const fv *value, qat_node *node);
 /** Reshape and permute, without moving values if possible. */
@@ -103,17 +117,34 @@ qat_status fv_reshape(builder *b, fv *value, int rank, const int64_t *dims);
 qat_status fv_permute(builder *b, fv *value, const int *perm);
 /** Move the values so that the dimensions lie in memory in this order. */
 qat_status fv_order(builder *b, fv *value, const int *axes);
-/** The order for ops on pictures: the batch, dimensions 2 and up, dimension 1. */
+/** The order for ops on pictures: the batch, dimensions 2 and up, 0, 1. */
 qat_status fv_to_channels_last(builder *b, fv *value);
 /** The node with another shape of the same memory. */
 qat_node *fv_shaped(builder *b, const fv *value, qat_shape shape);
-/** [N, H, W, C] of a value of rank 2 to 4. */
+/** [N, H, W, C] of a value of rank 2 to 4 that is no stack. */
 qat_status fv_picture(builder *b, fv *value, qat_node **node);
+/** The same, of a stack too: its pictures are channels. For ops that treat channels alike. */
+qat_status fv_planes(builder *b, fv *value, qat_node **node);
 /** [N, n], in the file's order if in_order, else in that of the memory. */
 qat_status fv_row(builder *b, fv *value, bool in_order, qat_node **node);
 /** By position in memory of one sample: its position in the file's order. NULL: no memory. */
 int *fv_positions(builder *b, const fv *value);
 int64_t fv_count(const fv *value); /* values of one sample */
+
+/* ------------------------------------------------------------------ parts */
+
+/** Positions begin, begin + step ... of a dimension: `count` of them. */
+qat_status fv_part(builder *b, const fv *x, int axis, int64_t begin, int64_t step, int64_t count,
+                   fv *part);
+/** Positions at[0] .. at[n - 1] of a dimension, in any order, repeated or not. */
+qat_status fv_gather(builder *b, const fv *x, int axis, const int64_t *at, int64_t n, fv *y);
+/** Values one after the other along a dimension. */
+qat_status fv_join(builder *b, int n, const fv *values, int axis, fv *y);
+/** A value as [N, before, length, after] around a dimension, which is dimension *at of the shape.
+ *  Where `after` is 1, or the node has such a shape already, it may be the last or another one. */
+qat_status fv_around(builder *b, fv *x, int axis, qat_shape *shape, int *at);
+/** The value of fv_around with another length of that dimension. */
+fv fv_resized(const fv *x, qat_node *node, int axis, int64_t length);
 
 /* ------------------------------------------------------------------ nodes and parameters */
 
@@ -122,6 +153,8 @@ qat_node *fv_add(builder *b, const char *op, const char *part, qat_node *a, cons
     __attribute__((format(printf, 5, 6)));
 qat_node *fv_add2(builder *b, const char *op, const char *part, qat_node *a, qat_node *other,
                   const char *attrs);
+qat_node *fv_add_all(builder *b, const char *op, const char *part, int n, qat_node *const *inputs,
+                     const char *attrs);
 /** Name the current node after its weights, if its own name says nothing: "conv1.weight". */
 void fv_name_after(builder *b, int input);
 /** Room for the values of parameter i of a node; they are set later. NULL: no memory. */

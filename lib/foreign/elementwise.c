@@ -130,32 +130,29 @@ static qat_status build_softmax(builder *b)
     if (st)
         return st;
     x = *in;
-    st = fv_axis(b, fv_attr_int(b, "axis", b->from->opset < 13 ? 1 : -1), x.rank, &axis);
+    bool const flattens = b->from->opset < 13; /* over all dimensions from the axis on */
+    st = fv_axis(b, fv_attr_int(b, "axis", flattens ? 1 : -1), x.rank, &axis);
     if (st)
         return st;
-    bool const flattens =
-        b->from->opset < 13 && axis == 1; /* over all dimensions from the axis on */
+    if (axis < fv_first(&x))
+        return fv_refuse(b, "attribute axis = 0 is the batch");
+    int64_t length = 1;
+    int axes[QAT_FOREIGN_RANK], n = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < x.rank; i++)
+            if ((flattens ? i >= axis : i == axis) == (pass == 1)) {
+                axes[n++] = i;
+                length *= pass ? x.dims[i] : 1;
+            }
     /* One softmax a sample is [N, C], whatever its dimensions: the loss finds it behind a reshape.
      */
-    bool const is_row = axis > 0 && x.dims[axis] == fv_count(&x);
-    if (x.rank == 2 || flattens || is_row) {
-        if (axis == 0)
-            return fv_refuse(b, "attribute axis = 0 is not supported");
-        st = fv_row(b, &x, true, &from);
-    } else {
-        int axes[QAT_FOREIGN_RANK], n = 0;
-        for (int i = 0; i < x.rank; i++)
-            if (i != axis)
-                axes[n++] = i;
-        axes[n] = axis;
-        if (axis == 0 || (b->from->opset < 13 && axis != x.rank - 1))
-            return fv_refuse(b, "attribute axis = %d is not supported", axis);
-        st = fv_order(b, &x, axes);
-        int const last = (int)x.dims[axis];
-        from = st ? NULL : fv_shaped(b, &x, QAT_SHAPE(1, 1, (int)(fv_count(&x) / last), last));
-    }
-    if (st)
-        return st;
+    st = fv_order(b, &x, axes);
+    int const rest = (int)(fv_count(&x) / length);
+    from = st          ? NULL
+           : rest == 1 ? fv_shaped(b, &x, QAT_SHAPE(1, (int)length))
+                       : fv_shaped(b, &x, QAT_SHAPE(1, 1, rest, (int)length));
+    if (!from)
+        return st ? st : fv_graph_error(b);
     qat_node *y = fv_add(b, "softmax", "", from, " ");
     fv const out = fv_like(&x, y);
     fv_output(b, 0, &out);
@@ -202,7 +199,7 @@ static bool changes_along(const fv *x, const qat_foreign_tensor *c, bool along[Q
                 return false;
     for (int i = c->rank - 1, k = x->rank - 1; i >= 0 && k >= 0; i--, k--) {
         along[k] = c->dims[i] != 1;
-        if (along[k] && (k == 0 || c->dims[i] != x->dims[k]))
+        if (along[k] && (k < fv_first(x) || c->dims[i] != x->dims[k]))
             return false;
     }
     return c->rank <= x->rank;
@@ -284,6 +281,35 @@ qat_status fv_along_last(builder *b, fv *x, const qat_foreign_tensor *c, bool pi
     return all && *node ? QAT_OK : fv_graph_error(b);
 }
 
+/** More dimensions: of 1, in front of its own. Behind a batch there are none. */
+static qat_status raise_rank(builder *b, fv *x, int rank)
+{
+    int64_t dims[QAT_FOREIGN_RANK];
+    int const more = rank - x->rank;
+    if (more <= 0 || fv_first(x))
+        return QAT_OK;
+    for (int i = 0; i < rank; i++)
+        dims[i] = i < more ? 1 : x->dims[i - more];
+    return fv_reshape(b, x, rank, dims);
+}
+
+/** Repeat the value where it has 1 in a dimension and the constant has more. */
+static qat_status widen(builder *b, fv *x, const qat_foreign_tensor *c)
+{
+    qat_status st = raise_rank(b, x, c->rank);
+    for (int i = c->rank - 1, k = x->rank - 1; i >= 0 && k >= fv_first(x) && !st; i--, k--) {
+        int64_t const n = c->dims[i];
+        if (x->dims[k] != 1 || n <= 1)
+            continue;
+        int64_t *at = fv_take(b, &b->arena, (size_t)n, sizeof *at);
+        if (!at)
+            return fv_graph_error(b);
+        memset(at, 0, (size_t)n * sizeof *at);
+        st = fv_gather(b, x, k, at, n, x);
+    }
+    return st;
+}
+
 /** x + factor c: a bias. Behind a new last layer it begins at 0. */
 static qat_status add_constant(builder *b, const fv *in, const qat_foreign_tensor *c, float factor)
 {
@@ -294,10 +320,10 @@ static qat_status add_constant(builder *b, const fv *in, const qat_foreign_tenso
         return fv_graph_error(b);
     bool const of_head = b->head_was && (int64_t)c->count == b->head_was && x.rank == 2 &&
                          x.dims[1] == b->options->head;
-    qat_status st = QAT_OK;
+    qat_status st = of_head ? QAT_OK : widen(b, &x, c);
     if (of_head)
         from = x.node;
-    else
+    else if (!st)
         st = fv_along_last(b, &x, c, false, &from, &values);
     qat_node *y = st ? NULL : fv_add(b, "bias", "", from, " ");
     if (!y)
@@ -317,7 +343,9 @@ static qat_status scaled(builder *b, const char *part, const fv *in, const qat_f
     fv x = *in;
     qat_node *from;
     const float *values = NULL;
-    qat_status const st = c ? fv_along_last(b, &x, c, true, &from, &values) : fv_graph_error(b);
+    qat_status st = c ? widen(b, &x, c) : fv_graph_error(b);
+    if (!st)
+        st = fv_along_last(b, &x, c, true, &from, &values);
     qat_node *y = st ? NULL : fv_add(b, "depthwise_conv2d", part, from, "kernel=1");
     if (!y)
         return st ? st : fv_graph_error(b);
@@ -377,15 +405,15 @@ static qat_status build_prelu(builder *b)
 
 /* ------------------------------------------------------------------ two computed inputs */
 
-/** Bring y's dimensions to x's rank, with 1 in front of them, but behind the batch. */
-static bool same_rank(const fv *x, const fv *y)
+/** Equal, or 1 in one of the two, in each dimension; the batch is equal. */
+static bool fit_together(const fv *x, const fv *y)
 {
     if (x->rank != y->rank)
         return false;
     for (int i = 0; i < x->rank; i++)
         if (x->dims[i] != y->dims[i] && x->dims[i] != 1 && y->dims[i] != 1)
             return false;
-    return true;
+    return !fv_first(x) || x->dims[0] == y->dims[0];
 }
 
 static bool equal_memory(const fv *x, const fv *y)
@@ -396,57 +424,98 @@ static bool equal_memory(const fv *x, const fv *y)
     return same;
 }
 
-/** Both as channels last, with a dimension for each that they have (at most three). */
+/** Both in the order for pictures. */
 static qat_status as_equals(builder *b, fv *v, qat_node **node)
 {
-    if (v->rank <= 4)
-        return fv_picture(b, v, node);
+    if (v->rank >= 2 && v->rank <= 4)
+        return fv_planes(b, v, node);
     qat_status const st = fv_to_channels_last(b, v);
-    int64_t const c = v->dims[1];
+    int64_t const c = v->rank > 1 ? v->dims[1] : fv_count(v);
     *node = st ? NULL : fv_shaped(b, v, QAT_SHAPE(1, 1, (int)(fv_count(v) / c), (int)c));
-    return st;
+    return *node ? QAT_OK : st ? st : fv_graph_error(b);
+}
+
+/**
+ * Dimensions that neither or the same one of the two repeats are one: [2, 3, 4] and [2, 3, 1] become
+ * [6, 4] and [6, 1]. Three are possible behind the batch.
+ */
+static qat_status as_groups(builder *b, fv *v[2], qat_node *node[2])
+{
+    int64_t size[2][3] = {{1, 1, 1}, {1, 1, 1}};
+    int axes[QAT_FOREIGN_RANK], n = 0, before = -1;
+    for (int i = 0; i < v[0]->rank; i++)
+        axes[i] = i;
+    for (int i = fv_first(v[0]); i < v[0]->rank; i++) {
+        int const repeated = (v[0]->dims[i] == 1) + 2 * (v[1]->dims[i] == 1);
+        if (repeated == 3)
+            continue;
+        n += repeated != before;
+        before = repeated;
+        for (int k = 0; k < 2 && n <= 3; k++)
+            size[k][n - 1] *= v[k]->dims[i];
+    }
+    if (n > 3)
+        return fv_refuse(b, "its inputs repeat each other in more than three parts");
+    for (int k = 0; k < 2; k++) {
+        qat_status const st = fv_order(b, v[k], axes);
+        node[k] = st ? NULL
+                     : fv_shaped(b, v[k],
+                                 QAT_SHAPE(1, (int)size[k][0], (int)size[k][1], (int)size[k][2]));
+        if (!node[k])
+            return st ? st : fv_graph_error(b);
+    }
+    return QAT_OK;
+}
+
+/** add, sub, mul of two values. */
+static qat_status combine_values(builder *b, const char *op, fv x, fv y, fv *out)
+{
+    fv *both[] = {&x, &y};
+    qat_node *from[2];
+    int64_t dims[QAT_FOREIGN_RANK] = {0};
+    qat_status st = raise_rank(b, &x, y.rank);
+    if (!st)
+        st = raise_rank(b, &y, x.rank);
+    if (st)
+        return st;
+    if (!fit_together(&x, &y))
+        return fv_refuse(b, "inputs of other dimensions: they must be equal, or 1 in one of them");
+    bool equal = true, in_order = false;
+    for (int i = 0; i < x.rank; i++) {
+        equal = equal && x.dims[i] == y.dims[i];
+        dims[i] = x.dims[i] > y.dims[i] ? x.dims[i] : y.dims[i];
+    }
+    if (equal && equal_memory(&x, &y)) {
+        from[0] = x.node;
+        from[1] = y.node;
+    } else if (equal || (x.rank >= 2 && x.rank <= 4 && !fv_is_stack(&x) && !fv_is_stack(&y))) {
+        st = as_equals(b, &x, &from[0]);
+        if (!st)
+            st = as_equals(b, &y, &from[1]);
+    } else {
+        in_order = true;
+        st = as_groups(b, both, from);
+    }
+    qat_node *sum = st ? NULL : fv_add2(b, op, "", from[0], from[1], " ");
+    if (!sum)
+        return st ? st : fv_graph_error(b);
+    *out = equal      ? fv_like(&x, sum)
+           : in_order ? fv_in_order(b, sum, x.rank, dims)
+                      : fv_channels_last(b, sum, x.rank, dims);
+    return QAT_OK;
 }
 
 static qat_status combine(builder *b, const char *op)
 {
-    fv *p, *q;
-    qat_node *from[2];
-    qat_status st = fv_data(b, 0, &p);
+    fv *x, *y, out;
+    qat_status st = fv_data(b, 0, &x);
     if (!st)
-        st = fv_data(b, 1, &q);
-    if (st)
-        return st;
-    fv x = *p, y = *q;
-    bool equal = x.rank == y.rank;
-    for (int i = 0; equal && i < x.rank; i++)
-        equal = x.dims[i] == y.dims[i];
-    if (!same_rank(&x, &y) || (!equal && (x.rank > 4 || x.rank < 2)))
-        return fv_refuse(b, "inputs of other dimensions: they must be equal, or 1 in one of them");
-    if (equal && equal_memory(&x, &y)) {
-        from[0] = x.node;
-        from[1] = y.node;
-    } else if (x.rank == 1) {
-        from[0] = fv_shaped(b, &x, QAT_SHAPE(1, 1));
-        from[1] = fv_shaped(b, &y, QAT_SHAPE(1, 1));
-    } else {
-        st = as_equals(b, &x, &from[0]);
-        if (!st)
-            st = as_equals(b, &y, &from[1]);
-    }
-    if (st)
-        return st;
-    qat_node *sum = fv_add2(b, op, "", from[0], from[1], " ");
-    if (!sum)
-        return fv_graph_error(b);
-    fv out = fv_like(&x, sum);
-    if (!equal) {
-        int64_t dims[QAT_FOREIGN_RANK];
-        for (int i = 0; i < x.rank; i++)
-            dims[i] = x.dims[i] > y.dims[i] ? x.dims[i] : y.dims[i];
-        out = fv_channels_last(sum, x.rank, dims);
-    }
-    fv_output(b, 0, &out);
-    return QAT_OK;
+        st = fv_data(b, 1, &y);
+    if (!st)
+        st = combine_values(b, op, *x, *y, &out);
+    if (!st)
+        fv_output(b, 0, &out);
+    return st;
 }
 
 /** Before opset 7, dimension 0 of the second input stands beside dimension `axis` of the first. */

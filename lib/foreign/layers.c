@@ -112,7 +112,7 @@ static qat_status build_conv(builder *b)
         return st;
     int64_t const dims[] = {x.dims[0], filters, y->shape.dims[1], y->shape.dims[2]};
     int64_t const line[] = {x.dims[0], filters, y->shape.dims[2]};
-    fv const out = fv_channels_last(y, x.rank, x.rank == 4 ? dims : line);
+    fv const out = fv_channels_last(b, y, x.rank, x.rank == 4 ? dims : line);
     fv_output(b, 0, &out);
     return QAT_OK;
 }
@@ -245,7 +245,7 @@ static qat_status build_transposed(builder *b)
         return st;
     int64_t const dims[] = {x.dims[0], t.filters, y->shape.dims[1], y->shape.dims[2]};
     int64_t const line[] = {x.dims[0], t.filters, y->shape.dims[2]};
-    fv const out = fv_channels_last(y, x.rank, x.rank == 4 ? dims : line);
+    fv const out = fv_channels_last(b, y, x.rank, x.rank == 4 ? dims : line);
     fv_output(b, 0, &out);
     return QAT_OK;
 }
@@ -283,10 +283,10 @@ static qat_status add_product(builder *b, const fv *x, const qat_foreign_tensor 
     return to && at ? QAT_OK : fv_graph_error(b);
 }
 
-static fv row_of(const fv *x, qat_node *y)
+static fv row_of(const builder *b, const fv *x, qat_node *y)
 {
     int64_t const dims[] = {x->dims[0], qat_shape_channels(&y->shape)};
-    return fv_channels_last(y, 2, dims);
+    return fv_channels_last(b, y, 2, dims);
 }
 
 static qat_status build_gemm(builder *b)
@@ -315,7 +315,7 @@ static qat_status build_gemm(builder *b)
         st = add_bias(b, &y, c->floats, c->count, (float)fv_attr_real(b, "beta", 1));
     if (st)
         return st;
-    fv const out = row_of(x, y);
+    fv const out = row_of(b, x, y);
     fv_output(b, 0, &out);
     return QAT_OK;
 }
@@ -348,9 +348,7 @@ static qat_status product_of_last(builder *b, const fv *x, const qat_foreign_ten
     int64_t dims[QAT_FOREIGN_RANK];
     memcpy(dims, v.dims, sizeof dims);
     dims[v.rank - 1] = filters;
-    fv out = fv_channels_last(y, v.rank, dims);
-    for (int i = 0; i < out.n_atoms; i++)
-        out.memory[i] = i;
+    fv const out = fv_in_order(b, y, v.rank, dims);
     fv_output(b, 0, &out);
     return QAT_OK;
 }
@@ -374,7 +372,7 @@ static qat_status build_matmul(builder *b)
     st = add_product(b, x, w, false, 1, &y);
     if (st)
         return st;
-    fv const out = row_of(x, y);
+    fv const out = row_of(b, x, y);
     fv_output(b, 0, &out);
     return QAT_OK;
 }
@@ -415,7 +413,7 @@ static qat_status build_norm(builder *b)
     if (fv_attr_int(b, "training_mode", 0))
         return fv_refuse(b, "attribute training_mode = 1: export the network in evaluation mode");
     fv_name_after(b, 1);
-    if (x.rank <= 4) {
+    if (x.rank <= 4 && !fv_is_stack(&x)) {
         st = x.rank == 2 ? fv_row(b, &x, true, &from) : fv_picture(b, &x, &from);
     } else {
         st = fv_to_channels_last(b, &x);

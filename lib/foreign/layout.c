@@ -18,24 +18,56 @@ static void add_atom(fv *v, int64_t size, int axis)
     v->axis[v->n_atoms++] = axis;
 }
 
-fv fv_channels_last(qat_node *node, int rank, const int64_t *dims)
+fv fv_laid_out(const builder *b, qat_node *node, int rank, const int64_t *dims, const int *axes)
 {
     fv v = {.node = node, .rank = rank};
-    int at[QAT_FOREIGN_RANK];
+    int at[QAT_FOREIGN_RANK], n = 1;
+    add_atom(&v, b->batch, b->batch > 1 ? 0 : -1);
     for (int i = 0; i < rank; i++) {
         v.dims[i] = dims[i];
-        at[i] = i == 0 || dims[i] > 1 ? v.n_atoms : -1;
+        at[i] = i >= fv_first(&v) && dims[i] > 1 ? v.n_atoms : -1;
         if (at[i] >= 0)
             add_atom(&v, dims[i], i);
     }
-    int n = 0;
-    v.memory[n++] = 0;
-    for (int i = 2; i < rank; i++)
-        if (at[i] >= 0)
-            v.memory[n++] = at[i];
-    if (rank > 1 && at[1] >= 0)
-        v.memory[n++] = at[1];
+    for (int i = 0; i < rank; i++)
+        if (at[axes[i]] >= 0)
+            v.memory[n++] = at[axes[i]];
     return v;
+}
+
+/** Dimensions 2 and up, 0, 1. */
+static void channels_last(int rank, int axes[QAT_FOREIGN_RANK])
+{
+    int n = 0;
+    for (int i = 2; i < rank; i++)
+        axes[n++] = i;
+    for (int i = 0; i < 2 && i < rank; i++)
+        axes[n++] = i;
+}
+
+fv fv_channels_last(const builder *b, qat_node *node, int rank, const int64_t *dims)
+{
+    int axes[QAT_FOREIGN_RANK];
+    channels_last(rank, axes);
+    return fv_laid_out(b, node, rank, dims, axes);
+}
+
+fv fv_in_order(const builder *b, qat_node *node, int rank, const int64_t *dims)
+{
+    int axes[QAT_FOREIGN_RANK];
+    for (int i = 0; i < rank; i++)
+        axes[i] = i;
+    return fv_laid_out(b, node, rank, dims, axes);
+}
+
+int fv_first(const fv *v)
+{
+    return v->size[0] > 1;
+}
+
+bool fv_is_stack(const fv *v)
+{
+    return fv_first(v) == 0 && v->rank > 0 && v->dims[0] > 1;
 }
 
 fv fv_like(const fv *value, qat_node *node)
@@ -118,46 +150,104 @@ qat_node *fv_shaped(builder *b, const fv *value, qat_shape shape)
     return fv_add(b, "reshape", "shape", value->node, "d1=%d d2=%d d3=%d", d[0], d[1], d[2]);
 }
 
-/** Bring the atoms into this order in memory: a transposition of at most three blocks. */
-static qat_status move(builder *b, fv *v, const int *order)
+/** The values of [N, d1, d2, d3] with its dimensions in another order. */
+static qat_status transpose(builder *b, fv *v, const int shape[3], const int perm[3])
 {
-    int block[FV_ATOMS], blocks = 0, place[FV_ATOMS], shape[QAT_MAX_RANK] = {1}, perm[3];
-    for (int i = 0; i < v->n_atoms; i++)
-        place[order[i]] = i;
-    bool same = true;
+    qat_node *x = fv_shaped(b, v, QAT_SHAPE(1, shape[0], shape[1], shape[2]));
+    v->node = fv_add(b, "transpose", "order", x, "d1=%d d2=%d d3=%d", perm[0], perm[1], perm[2]);
+    return v->node ? QAT_OK : fv_graph_error(b);
+}
+
+/**
+ * Blocks of atoms that lie together before and after a move. Returns their number; `of` tells for
+ * each place in memory the block, from 1.
+ */
+static int blocks_of(const fv *v, const int *place, int *of, int size[FV_ATOMS])
+{
+    int blocks = 0;
     for (int i = 1; i < v->n_atoms; i++) {
         bool const follows = i > 1 && place[v->memory[i]] == place[v->memory[i - 1]] + 1;
-        same = same && place[v->memory[i]] == i;
         blocks += !follows;
-        block[i] = blocks; /* from 1 */
-        if (blocks > 3)
-            break;
-        shape[blocks] = (int)(follows ? shape[blocks] : 1) * (int)v->size[v->memory[i]];
+        of[i] = blocks;
+        size[blocks] = (int)(follows ? size[blocks] : 1) * (int)v->size[v->memory[i]];
     }
-    if (same)
-        return QAT_OK;
-    if (blocks > 3)
-        return fv_refuse(b, "its input would have to be transposed in more than three parts");
-    int n = 0;
+    return blocks;
+}
+
+/** All in one transposition, of at most three blocks. */
+static qat_status move_blocks(builder *b, fv *v, const int *order, int blocks, const int *of,
+                              const int size[FV_ATOMS])
+{
+    int perm[3], shape[3], n = 0;
     for (int i = 1; i < v->n_atoms; i++)
         for (int k = 1; k < v->n_atoms; k++)
-            if (v->memory[k] == order[i] && (k == 1 || block[k] != block[k - 1]))
-                perm[n++] = block[k];
-    for (int i = blocks + 1; i < QAT_MAX_RANK; i++)
-        shape[i] = 1;
+            if (v->memory[k] == order[i] && (k == 1 || of[k] != of[k - 1]))
+                perm[n++] = of[k];
+    for (int i = 0; i < 3; i++)
+        shape[i] = i < blocks ? size[i + 1] : 1;
     for (; n < 3; n++)
         perm[n] = n + 1;
-    qat_node *x = fv_shaped(b, v, QAT_SHAPE(1, shape[1], shape[2], shape[3]));
-    v->node = fv_add(b, "transpose", "order", x, "d1=%d d2=%d d3=%d", perm[0], perm[1], perm[2]);
+    qat_status const st = transpose(b, v, shape, perm);
     memcpy(v->memory, order, (size_t)v->n_atoms * sizeof *order);
-    return v->node ? QAT_OK : fv_graph_error(b);
+    return st;
+}
+
+/** Move the atoms at places first .. last of the memory behind all others. */
+static qat_status move_to_end(builder *b, fv *v, int first, int last)
+{
+    int shape[3] = {1, 1, 1}, moved[FV_ATOMS], n = 0;
+    for (int i = 1; i < v->n_atoms; i++)
+        shape[i < first ? 0 : i <= last ? 1 : 2] *= (int)v->size[v->memory[i]];
+    if (last + 1 == v->n_atoms)
+        return QAT_OK;
+    qat_status const st = transpose(b, v, shape, (const int[]){1, 3, 2});
+    for (int i = first; i <= last; i++)
+        moved[n++] = v->memory[i];
+    memmove(v->memory + first, v->memory + last + 1,
+            (size_t)(v->n_atoms - last - 1) * sizeof *moved);
+    memcpy(v->memory + v->n_atoms - n, moved, (size_t)n * sizeof *moved);
+    return st;
+}
+
+static int place_in(const fv *v, int atom)
+{
+    int at = 0;
+    while (v->memory[at] != atom)
+        at++;
+    return at;
+}
+
+/** Bring the atoms into this order in memory: in one transposition, or one after the other. */
+static qat_status move(builder *b, fv *v, const int *order)
+{
+    int of[FV_ATOMS], size[FV_ATOMS], place[FV_ATOMS], kept = 1, at = 0;
+    qat_status st = QAT_OK;
+    for (int i = 0; i < v->n_atoms; i++)
+        place[order[i]] = i;
+    int const blocks = blocks_of(v, place, of, size);
+    if (!memcmp(v->memory, order, (size_t)v->n_atoms * sizeof *order))
+        return QAT_OK;
+    if (blocks <= 3)
+        return move_blocks(b, v, order, blocks, of, size);
+    for (; kept < v->n_atoms && place_in(v, order[kept]) > at; kept++)
+        at = place_in(v, order[kept]);
+    while (kept < v->n_atoms && !st) {
+        int const first = place_in(v, order[kept]);
+        int last = first;
+        for (kept++; kept < v->n_atoms && last + 1 < v->n_atoms &&
+                     v->memory[last + 1] == order[kept];
+             kept++)
+            last++;
+        st = move_to_end(b, v, first, last);
+    }
+    return st;
 }
 
 qat_status fv_order(builder *b, fv *v, const int *axes)
 {
-    int order[FV_ATOMS], n = 0;
+    int order[FV_ATOMS] = {0}, n = 1;
     for (int i = 0; i < v->rank; i++)
-        for (int a = 0; a < v->n_atoms; a++)
+        for (int a = 1; a < v->n_atoms; a++)
             if (v->axis[a] == axes[i])
                 order[n++] = a;
     return move(b, v, order);
@@ -165,15 +255,12 @@ qat_status fv_order(builder *b, fv *v, const int *axes)
 
 qat_status fv_to_channels_last(builder *b, fv *v)
 {
-    int axes[QAT_FOREIGN_RANK] = {0}, n = 1;
-    for (int i = 2; i < v->rank; i++)
-        axes[n++] = i;
-    if (v->rank > 1)
-        axes[n] = 1;
+    int axes[QAT_FOREIGN_RANK];
+    channels_last(v->rank, axes);
     return fv_order(b, v, axes);
 }
 
-qat_status fv_picture(builder *b, fv *v, qat_node **node)
+qat_status fv_planes(builder *b, fv *v, qat_node **node)
 {
     if (v->rank < 2 || v->rank > 4)
         return fv_refuse(b, "its input has %d dimensions; 2 to 4 are possible", v->rank);
@@ -182,8 +269,18 @@ qat_status fv_picture(builder *b, fv *v, qat_node **node)
         return st;
     int const h = v->rank == 4 ? (int)v->dims[2] : 1,
               w = v->rank > 2 ? (int)v->dims[v->rank - 1] : 1;
-    *node = fv_shaped(b, v, QAT_SHAPE(1, h, w, (int)v->dims[1]));
+    *node = fv_shaped(b, v, QAT_SHAPE(1, h, w, (int)(fv_count(v) / h / w)));
     return *node ? QAT_OK : fv_graph_error(b);
+}
+
+qat_status fv_picture(builder *b, fv *v, qat_node **node)
+{
+    if (fv_is_stack(v))
+        return fv_refuse(b,
+                         "its input has %lld in the first dimension, which is no batch here: the "
+                         "whole input is one sample",
+                         (long long)v->dims[0]);
+    return fv_planes(b, v, node);
 }
 
 qat_status fv_row(builder *b, fv *v, bool in_order, qat_node **node)
@@ -226,7 +323,7 @@ int *fv_positions(builder *b, const fv *v)
 static bool align(fv *v, int rank, const int64_t *dims)
 {
     int a = 1;
-    for (int i = 1; i < rank; i++) {
+    for (int i = fv_first(v); i < rank; i++) {
         int64_t left = dims[i];
         for (; left > 1; a++) {
             if (a >= v->n_atoms)
@@ -245,10 +342,13 @@ static bool align(fv *v, int rank, const int64_t *dims)
 qat_status fv_reshape(builder *b, fv *v, int rank, const int64_t *dims)
 {
     int64_t n = 1;
-    if (rank < 1 || rank > QAT_FOREIGN_RANK || dims[0] != v->size[0])
+    int const first = fv_first(v);
+    if (rank < first || rank > QAT_FOREIGN_RANK)
+        return fv_refuse(b, "%d dimensions", rank);
+    if (first && dims[0] != v->size[0])
         return fv_refuse(b, "it changes the batch, the first dimension, from %lld to %lld",
-                         (long long)v->size[0], (long long)(rank > 0 ? dims[0] : 0));
-    for (int i = 1; i < rank && n <= INT32_MAX; i++)
+                         (long long)v->size[0], (long long)dims[0]);
+    for (int i = first; i < rank && n <= INT32_MAX; i++)
         n *= dims[i] > 0 && dims[i] <= INT32_MAX ? dims[i] : INT32_MAX;
     if (n != fv_count(v))
         return fv_refuse(b, "the new shape does not have as many values as the input");
@@ -267,7 +367,8 @@ qat_status fv_reshape(builder *b, fv *v, int rank, const int64_t *dims)
     }
     *v = tried;
     v->rank = rank;
-    memcpy(v->dims, dims, (size_t)rank * sizeof *dims);
+    for (int i = 0; i < rank; i++)
+        v->dims[i] = dims[i];
     simplify(v, false);
     return QAT_OK;
 }
@@ -275,10 +376,10 @@ qat_status fv_reshape(builder *b, fv *v, int rank, const int64_t *dims)
 qat_status fv_permute(builder *b, fv *v, const int *perm)
 {
     fv p = {.node = v->node, .rank = v->rank};
-    int now[FV_ATOMS];
-    if (perm[0] != 0 && v->dims[0] * v->dims[perm[0]] > 1)
+    int now[FV_ATOMS] = {0};
+    if (fv_first(v) && perm[0] != 0)
         return fv_refuse(b, "it moves the batch, the first dimension");
-    add_atom(&p, v->size[0], 0);
+    add_atom(&p, v->size[0], v->axis[0]);
     for (int i = 0; i < v->rank; i++) {
         p.dims[i] = v->dims[perm[i]];
         for (int a = 1; a < v->n_atoms; a++)
@@ -287,7 +388,6 @@ qat_status fv_permute(builder *b, fv *v, const int *perm)
                 add_atom(&p, v->size[a], i);
             }
     }
-    now[0] = 0;
     for (int i = 0; i < v->n_atoms; i++)
         p.memory[i] = now[v->memory[i]];
     *v = p;

@@ -22,7 +22,7 @@ static qat_status add_pool(builder *b, const char *op, bool counts)
     if (!st && b->node->n_outputs > 1 && b->node->outputs[1] >= 0)
         return fv_refuse(b, "its second output (indices) is not supported");
     if (!st)
-        st = fv_picture(b, &x, &from);
+        st = fv_planes(b, &x, &from);
     if (st)
         return st;
     fv_window_text(&w, false, text);
@@ -31,7 +31,7 @@ static qat_status add_pool(builder *b, const char *op, bool counts)
         return fv_graph_error(b);
     int64_t const dims[] = {x.dims[0], x.dims[1], y->shape.dims[1], y->shape.dims[2]};
     int64_t const line[] = {x.dims[0], x.dims[1], y->shape.dims[2]};
-    fv const out = fv_channels_last(y, x.rank, x.rank == 4 ? dims : line);
+    fv const out = fv_channels_last(b, y, x.rank, x.rank == 4 ? dims : line);
     fv_output(b, 0, &out);
     return QAT_OK;
 }
@@ -53,25 +53,25 @@ static qat_status build_average_pool(builder *b)
 
 /* ------------------------------------------------------------------ whole pictures */
 
-/** Reduce all but the batch and the channels; keep: the dimensions stay, as 1. */
+/** Reduce all but the first two dimensions; keep: the dimensions stay, as 1. */
 static qat_status add_global(builder *b, fv x, const char *op, bool keep)
 {
     qat_node *from;
     qat_status st = fv_to_channels_last(b, &x);
     if (st)
         return st;
-    int const c = (int)x.dims[1], h = x.rank == 4 ? (int)x.dims[2] : 1;
-    int const w = (int)(fv_count(&x) / c / h);
+    int const c = (int)(fv_is_stack(&x) ? x.dims[0] * x.dims[1] : x.dims[1]);
+    int const h = x.rank == 4 ? (int)x.dims[2] : 1, w = (int)(fv_count(&x) / c / h);
     from = fv_shaped(b, &x, QAT_SHAPE(1, h, w, c));
     bool const max = !strcmp(op, "max_pool2d");
     qat_node *y = max ? fv_add(b, op, "", from, "kernel=%d kernel_w=%d padding=valid", h, w)
                       : fv_add(b, op, "", from, " ");
     if (!y)
         return fv_graph_error(b);
-    int64_t dims[QAT_FOREIGN_RANK] = {x.dims[0], c};
+    int64_t dims[QAT_FOREIGN_RANK] = {x.dims[0], x.dims[1]};
     for (int i = 2; i < x.rank; i++)
         dims[i] = 1;
-    fv const out = fv_channels_last(y, keep ? x.rank : 2, dims);
+    fv const out = fv_channels_last(b, y, keep ? x.rank : 2, dims);
     fv_output(b, 0, &out);
     return QAT_OK;
 }
@@ -97,17 +97,17 @@ static qat_status build_global_max(builder *b)
     return build_global(b, "max_pool2d");
 }
 
-/** A mean over some dimensions, which leaves none or several besides the batch. */
+/** A mean over any dimensions but the batch. */
 static qat_status mean_of_some(builder *b, fv x, const bool *reduced, bool keep)
 {
-    int axes[QAT_FOREIGN_RANK] = {0}, at = 1, rank = 1;
-    int64_t dims[QAT_FOREIGN_RANK] = {x.dims[0]}, rest = 1;
+    int axes[QAT_FOREIGN_RANK] = {0}, at = 0, rank = 0;
+    int64_t dims[QAT_FOREIGN_RANK], rest = 1;
     for (int pass = 0; pass < 2; pass++)
-        for (int i = 1; i < x.rank; i++)
+        for (int i = 0; i < x.rank; i++)
             if (reduced[i] == (pass == 0))
                 axes[at++] = i;
-    for (int i = 1; i < x.rank; i++) {
-        rest *= reduced[i] ? 1 : x.dims[i];
+    for (int i = 0; i < x.rank; i++) {
+        rest *= reduced[i] || i < fv_first(&x) ? 1 : x.dims[i];
         if (keep || !reduced[i])
             dims[rank++] = reduced[i] ? 1 : x.dims[i];
     }
@@ -118,9 +118,7 @@ static qat_status mean_of_some(builder *b, fv x, const bool *reduced, bool keep)
     qat_node *y = from ? fv_add(b, "global_average_pool", "", from, " ") : NULL;
     if (!y)
         return fv_graph_error(b);
-    fv out = fv_channels_last(y, rank, dims);
-    for (int i = 0; i < out.n_atoms; i++)
-        out.memory[i] = i;
+    fv const out = fv_in_order(b, y, rank, dims);
     fv_output(b, 0, &out);
     return QAT_OK;
 }
@@ -143,21 +141,23 @@ static qat_status build_reduce_mean(builder *b)
         if (!st)
             reduced[axis] = true;
     }
-    for (int i = 1; i < x.rank; i++)
-        if (!reduced[i]) {
-            kept = i;
-            count++;
-        }
     if (st)
         return st;
     if (n <= 0 && fv_attr_int(b, "noop_with_empty_axes", 0)) {
         fv_output(b, 0, &x);
         return QAT_OK;
     }
-    if (n <= 0 || reduced[0])
+    for (int i = 0; i < x.rank; i++) {
+        reduced[i] = reduced[i] || n <= 0;
+        if (i > 0 && !reduced[i]) {
+            kept = i;
+            count++;
+        }
+    }
+    if (reduced[0] && fv_first(&x))
         return fv_refuse(b, "a mean over the batch, the first dimension");
     bool const keep = fv_attr_int(b, "keepdims", 1) != 0;
-    if (count != 1 || x.rank < 3)
+    if (count != 1 || x.rank < 3 || reduced[0] || fv_is_stack(&x))
         return mean_of_some(b, x, reduced, keep);
     int at = 2;
     perm[0] = 0;

@@ -155,7 +155,7 @@ static qat_status build_resize(builder *b)
                          "height=%d width=%d align_corners=%s half_pixel_centers=%s",
                          x.rank == 4 ? (int)r.dims[2] : 1, (int)r.dims[x.rank - 1],
                          r.align_corners ? "yes" : "no", r.half_pixel_centers ? "yes" : "no");
-    fv const out = fv_channels_last(y, x.rank, r.dims);
+    fv const out = fv_channels_last(b, y, x.rank, r.dims);
     fv_output(b, 0, &out);
     return y ? QAT_OK : fv_graph_error(b);
 }
