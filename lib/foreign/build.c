@@ -487,10 +487,9 @@ static qat_status begin(builder *b, qat_node *input)
 
 static fv_build *operator_of(const char *op)
 {
-    static const fv_operator *const tables[] = {fv_layer_operators, fv_pool_operators,
-                                                fv_elementwise_operators, fv_shape_operators,
-                                                fv_part_operators, fv_pad_operators,
-                                                fv_resize_operators};
+    static const fv_operator *const tables[] = {
+        fv_layer_operators, fv_product_operators, fv_pool_operators, fv_elementwise_operators,
+        fv_shape_operators, fv_part_operators,    fv_pad_operators,  fv_resize_operators};
     for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
         for (const fv_operator *o = tables[t]; o->op; o++)
             if (!strcmp(o->op, op))

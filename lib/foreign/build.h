@@ -61,8 +61,9 @@ typedef struct fv_operator {
     const char *op;
     fv_build *build;
 } fv_operator;
-extern const fv_operator fv_layer_operators[], fv_pool_operators[], fv_elementwise_operators[],
-    fv_shape_operators[], fv_part_operators[], fv_pad_operators[], fv_resize_operators[];
+extern const fv_operator fv_layer_operators[], fv_product_operators[], fv_pool_operators[],
+    fv_elementwise_operators[], fv_shape_operators[], fv_part_operators[], fv_pad_operators[],
+    fv_resize_operators[];
 
 /* ------------------------------------------------------------------ saying no */
 
@@ -148,6 +149,10 @@ fv fv_resized(const fv *x, qat_node *node, int axis, int64_t length);
 
 /* ------------------------------------------------------------------ nodes and parameters */
 
+/** Add a bias node behind y, with these values times the factor (or one for all); that of a new
+ * last layer starts at 0. */
+qat_status fv_bias(builder *b, qat_node **y, const qat_foreign_tensor *values, float factor);
+
 /** Add a node "<name>" or "<name>/<part>", of this op, that reads a. */
 qat_node *fv_add(builder *b, const char *op, const char *part, qat_node *a, const char *attrs, ...)
     __attribute__((format(printf, 5, 6)));
@@ -161,6 +166,17 @@ void fv_name_after(builder *b, int input);
 float *fv_param(builder *b, const qat_node *node, int i);
 /** Is the current node the last layer, which gets `options.head` outputs? */
 bool fv_is_head(const builder *b);
+
+/* ------------------------------------------------------------------ two values */
+
+/** Give a value at least this rank: dimensions of 1 in front of its own. Not behind a batch. */
+qat_status fv_raise_rank(builder *b, fv *x, int rank);
+/** Repeat a value where it has 1 in a dimension and the other one, of these dimensions, has more.
+ */
+qat_status fv_widen(builder *b, fv *x, int rank, const int64_t *dims);
+/** x + factor c, x + factor y. */
+qat_status fv_add_constant(builder *b, fv *x, const qat_foreign_tensor *c, float factor);
+qat_status fv_add_scaled(builder *b, fv *x, const fv *y, float factor);
 
 /* ------------------------------------------------------------------ constants */
 

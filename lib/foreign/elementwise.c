@@ -281,8 +281,7 @@ qat_status fv_along_last(builder *b, fv *x, const qat_foreign_tensor *c, bool pi
     return all && *node ? QAT_OK : fv_graph_error(b);
 }
 
-/** More dimensions: of 1, in front of its own. Behind a batch there are none. */
-static qat_status raise_rank(builder *b, fv *x, int rank)
+qat_status fv_raise_rank(builder *b, fv *x, int rank)
 {
     int64_t dims[QAT_FOREIGN_RANK];
     int const more = rank - x->rank;
@@ -293,47 +292,48 @@ static qat_status raise_rank(builder *b, fv *x, int rank)
     return fv_reshape(b, x, rank, dims);
 }
 
-/** Repeat the value where it has 1 in a dimension and the constant has more. */
-static qat_status widen(builder *b, fv *x, const qat_foreign_tensor *c)
+qat_status fv_widen(builder *b, fv *x, int rank, const int64_t *dims)
 {
-    qat_status st = raise_rank(b, x, c->rank);
-    for (int i = c->rank - 1, k = x->rank - 1; i >= 0 && k >= fv_first(x) && !st; i--, k--) {
-        int64_t const n = c->dims[i];
-        if (x->dims[k] != 1 || n <= 1)
+    qat_status st = fv_raise_rank(b, x, rank);
+    for (int i = rank - 1, k = x->rank - 1; i >= 0 && k >= fv_first(x) && !st; i--, k--) {
+        if (x->dims[k] != 1 || dims[i] <= 1)
             continue;
-        int64_t *at = fv_take(b, &b->arena, (size_t)n, sizeof *at);
+        int64_t *at = fv_take(b, &b->arena, (size_t)dims[i], sizeof *at);
         if (!at)
             return fv_graph_error(b);
-        memset(at, 0, (size_t)n * sizeof *at);
-        st = fv_gather(b, x, k, at, n, x);
+        memset(at, 0, (size_t)dims[i] * sizeof *at);
+        st = fv_gather(b, x, k, at, dims[i], x);
     }
     return st;
 }
 
-/** x + factor c: a bias. Behind a new last layer it begins at 0. */
-static qat_status add_constant(builder *b, const fv *in, const qat_foreign_tensor *c, float factor)
+/* Behind a new last layer the bias begins at 0. */
+qat_status fv_add_constant(builder *b, fv *x, const qat_foreign_tensor *c, float factor)
 {
-    fv x = *in;
-    qat_node *from;
+    qat_node *from = x->node;
     const float *values = NULL;
-    if (!c)
-        return fv_graph_error(b);
-    bool const of_head = b->head_was && (int64_t)c->count == b->head_was && x.rank == 2 &&
-                         x.dims[1] == b->options->head;
-    qat_status st = of_head ? QAT_OK : widen(b, &x, c);
-    if (of_head)
-        from = x.node;
-    else if (!st)
-        st = fv_along_last(b, &x, c, false, &from, &values);
+    bool const of_head = b->head_was && (int64_t)c->count == b->head_was && x->rank == 2 &&
+                         x->dims[1] == b->options->head;
+    qat_status st = of_head ? QAT_OK : fv_widen(b, x, c->rank, c->dims);
+    if (!st && !of_head)
+        st = fv_along_last(b, x, c, false, &from, &values);
     qat_node *y = st ? NULL : fv_add(b, "bias", "", from, " ");
     if (!y)
         return st ? st : fv_graph_error(b);
     float *to = of_head ? NULL : fv_param(b, y, 0);
     for (int i = 0; to && i < qat_shape_channels(&y->shape); i++)
         to[i] = factor * values[i];
-    fv const out = fv_like(&x, y);
-    fv_output(b, 0, &out);
+    x->node = y;
     return to || of_head ? QAT_OK : fv_graph_error(b);
+}
+
+static qat_status add_constant(builder *b, const fv *in, const qat_foreign_tensor *c, float factor)
+{
+    fv x = *in;
+    qat_status const st = c ? fv_add_constant(b, &x, c, factor) : fv_graph_error(b);
+    if (!st)
+        fv_output(b, 0, &x);
+    return st;
 }
 
 /** c x, or x / c: a depthwise convolution of one pixel. */
@@ -343,7 +343,7 @@ static qat_status scaled(builder *b, const char *part, const fv *in, const qat_f
     fv x = *in;
     qat_node *from;
     const float *values = NULL;
-    qat_status st = c ? widen(b, &x, c) : fv_graph_error(b);
+    qat_status st = c ? fv_widen(b, &x, c->rank, c->dims) : fv_graph_error(b);
     if (!st)
         st = fv_along_last(b, &x, c, true, &from, &values);
     qat_node *y = st ? NULL : fv_add(b, "depthwise_conv2d", part, from, "kernel=1");
@@ -436,8 +436,8 @@ static qat_status as_equals(builder *b, fv *v, qat_node **node)
 }
 
 /**
- * Dimensions that neither or the same one of the two repeats are one: [2, 3, 4] and [2, 3, 1] become
- * [6, 4] and [6, 1]. Three are possible behind the batch.
+ * Dimensions that neither or the same one of the two repeats are one: [2, 3, 4] and [2, 3, 1]
+ * become [6, 4] and [6, 1]. Three are possible behind the batch.
  */
 static qat_status as_groups(builder *b, fv *v[2], qat_node *node[2])
 {
@@ -473,9 +473,9 @@ static qat_status combine_values(builder *b, const char *op, fv x, fv y, fv *out
     fv *both[] = {&x, &y};
     qat_node *from[2];
     int64_t dims[QAT_FOREIGN_RANK] = {0};
-    qat_status st = raise_rank(b, &x, y.rank);
+    qat_status st = fv_raise_rank(b, &x, y.rank);
     if (!st)
-        st = raise_rank(b, &y, x.rank);
+        st = fv_raise_rank(b, &y, x.rank);
     if (st)
         return st;
     if (!fit_together(&x, &y))
@@ -503,6 +503,18 @@ static qat_status combine_values(builder *b, const char *op, fv x, fv y, fv *out
            : in_order ? fv_in_order(b, sum, x.rank, dims)
                       : fv_channels_last(b, sum, x.rank, dims);
     return QAT_OK;
+}
+
+qat_status fv_add_scaled(builder *b, fv *x, const fv *y, float factor)
+{
+    fv by = *y;
+    qat_foreign_tensor *c = factor == 1 ? NULL : fv_constant(b, QAT_FOREIGN_FLOAT, 0, NULL);
+    if (factor != 1 && !c)
+        return fv_graph_error(b);
+    if (c)
+        ((float *)c->floats)[0] = factor;
+    qat_status const st = c ? scaled(b, "scale", y, c, false, &by) : QAT_OK;
+    return st ? st : combine_values(b, "add", *x, by, x);
 }
 
 static qat_status combine(builder *b, const char *op)

@@ -1,31 +1,10 @@
-/** Layers with weights: Conv, Gemm, MatMul, BatchNormalization. */
+/** Conv, ConvTranspose, BatchNormalization. */
 #include "autograd/loops/batch_norm.h"
 #include "foreign/build.h"
 #include "foreign/window.h"
 
 #include <stdio.h>
 #include <string.h>
-
-/* ------------------------------------------------------------------ bias */
-
-/** Add a bias node behind y, with these values (n of them, or one for all); a new last layer starts
- *  at 0. */
-static qat_status add_bias(builder *b, qat_node **y, const float *values, size_t n, float factor)
-{
-    qat_node *bias = fv_add(b, "bias", "bias", *y, " ");
-    if (!bias)
-        return fv_graph_error(b);
-    *y = bias;
-    if (fv_is_head(b))
-        return QAT_OK;
-    size_t const channels = (size_t)qat_shape_channels(&bias->shape);
-    if (n != channels && n != 1)
-        return fv_refuse(b, "a bias of %zu values for %zu outputs", n, channels);
-    float *to = fv_param(b, bias, 0);
-    for (size_t i = 0; to && i < channels; i++)
-        to[i] = factor * values[n == 1 ? 0 : i];
-    return to ? QAT_OK : fv_graph_error(b);
-}
 
 /* ------------------------------------------------------------------ Conv */
 
@@ -107,7 +86,7 @@ static qat_status build_conv(builder *b)
                              (int)c.groups, window);
     st = y ? conv_weights(b, y, &c) : fv_graph_error(b);
     if (!st && c.bias)
-        st = add_bias(b, &y, c.bias->floats, c.bias->count, 1);
+        st = fv_bias(b, &y, c.bias, 1);
     if (st)
         return st;
     int64_t const dims[] = {x.dims[0], filters, y->shape.dims[1], y->shape.dims[2]};
@@ -240,139 +219,12 @@ static qat_status build_transposed(builder *b)
     qat_node *y = simple ? add_transposed(b, &t, from, w) : add_spread(b, &x, &t, from, w);
     st = y ? QAT_OK : fv_graph_error(b);
     if (!st && bias)
-        st = add_bias(b, &y, bias->floats, bias->count, 1);
+        st = fv_bias(b, &y, bias, 1);
     if (st)
         return st;
     int64_t const dims[] = {x.dims[0], t.filters, y->shape.dims[1], y->shape.dims[2]};
     int64_t const line[] = {x.dims[0], t.filters, y->shape.dims[2]};
     fv const out = fv_channels_last(b, y, x.rank, x.rank == 4 ? dims : line);
-    fv_output(b, 0, &out);
-    return QAT_OK;
-}
-
-/* ------------------------------------------------------------------ Gemm, MatMul */
-
-/**
- * y = x w on rows of x, whose values may lie in another order in memory: then the weights' rows are
- * in this order too.
- * @param transposed  w is [units, inputs] instead of [inputs, units]
- */
-static qat_status add_product(builder *b, const fv *x, const qat_foreign_tensor *w, bool transposed,
-                              float factor, qat_node **y)
-{
-    size_t const inputs = (size_t)w->dims[transposed ? 1 : 0];
-    size_t const was = (size_t)w->dims[transposed ? 0 : 1];
-    if ((int64_t)inputs != fv_count(x) || was < 1 || was > 65536)
-        return fv_refuse(b, "weights of %zu inputs and %zu outputs for an input of %lld values",
-                         inputs, was, (long long)fv_count(x));
-    b->head_was = fv_is_head(b) ? (int64_t)was : b->head_was;
-    *y = fv_add(b, "fully_connected", "", x->node, "units=%d",
-                fv_is_head(b) ? b->options->head : (int)was);
-    if (!*y)
-        return fv_graph_error(b);
-    if (fv_is_head(b))
-        return QAT_OK;
-    float *to = fv_param(b, *y, 0);
-    const int *at = fv_positions(b, x);
-    for (size_t u = 0; to && at && u < was; u++)
-        for (size_t i = 0; i < inputs; i++) {
-            size_t const from = (size_t)at[i];
-            to[u * inputs + i] =
-                factor * w->floats[transposed ? u * inputs + from : from * was + u];
-        }
-    return to && at ? QAT_OK : fv_graph_error(b);
-}
-
-static fv row_of(const builder *b, const fv *x, qat_node *y)
-{
-    int64_t const dims[] = {x->dims[0], qat_shape_channels(&y->shape)};
-    return fv_channels_last(b, y, 2, dims);
-}
-
-static qat_status build_gemm(builder *b)
-{
-    fv *x;
-    const qat_foreign_tensor *w, *c;
-    qat_node *y;
-    qat_status st = fv_data(b, 0, &x);
-    if (!st)
-        st = fv_floats(b, 1, "weights", &w);
-    if (!st)
-        st = fv_floats(b, 2, "bias", &c);
-    if (st)
-        return st;
-    if (fv_attr_int(b, "transA", 0))
-        return fv_refuse(b, "attribute transA = 1 is not supported");
-    if (x->rank != 2 || !w || w->rank != 2)
-        return fv_refuse(b, "an input of %d dimensions and weights of %d: both must have 2",
-                         x->rank, w ? w->rank : 0);
-    if (c && c->rank > 1 && c->dims[0] != 1)
-        return fv_refuse(b, "a bias with another value for each row");
-    fv_name_after(b, 1);
-    st = add_product(b, x, w, fv_attr_int(b, "transB", 0) != 0, (float)fv_attr_real(b, "alpha", 1),
-                     &y);
-    if (!st && c)
-        st = add_bias(b, &y, c->floats, c->count, (float)fv_attr_real(b, "beta", 1));
-    if (st)
-        return st;
-    fv const out = row_of(b, x, y);
-    fv_output(b, 0, &out);
-    return QAT_OK;
-}
-
-/** [N, ..., K] times [K, M], as a convolution of 1 x 1 over all but the last dimension. */
-static qat_status product_of_last(builder *b, const fv *x, const qat_foreign_tensor *w)
-{
-    fv v = *x;
-    int axes[QAT_FOREIGN_RANK];
-    for (int i = 0; i < v.rank; i++)
-        axes[i] = i;
-    qat_status const st = fv_order(b, &v, axes);
-    int64_t const k = w->dims[0], m = w->dims[1];
-    if (st || k != v.dims[v.rank - 1] || m < 1 || m > 65536)
-        return st ? st
-                  : fv_refuse(b,
-                              "weights of %lld x %lld for an input with %lld in its last "
-                              "dimension",
-                              (long long)k, (long long)m, (long long)v.dims[v.rank - 1]);
-    int const filters = fv_is_head(b) ? b->options->head : (int)m;
-    b->head_was = fv_is_head(b) ? m : b->head_was;
-    qat_node *from = fv_shaped(b, &v, QAT_SHAPE(1, 1, (int)(fv_count(&v) / k), (int)k));
-    qat_node *y = fv_add(b, "conv2d", "", from, "filters=%d kernel=1", filters);
-    float *to = !y || fv_is_head(b) ? NULL : fv_param(b, y, 0);
-    for (int64_t u = 0; to && u < m; u++)
-        for (int64_t i = 0; i < k; i++)
-            to[u * k + i] = w->floats[i * m + u];
-    if (!y || (!to && !fv_is_head(b)))
-        return fv_graph_error(b);
-    int64_t dims[QAT_FOREIGN_RANK];
-    memcpy(dims, v.dims, sizeof dims);
-    dims[v.rank - 1] = filters;
-    fv const out = fv_in_order(b, y, v.rank, dims);
-    fv_output(b, 0, &out);
-    return QAT_OK;
-}
-
-static qat_status build_matmul(builder *b)
-{
-    fv *x;
-    const qat_foreign_tensor *w;
-    qat_node *y;
-    qat_status st = fv_data(b, 0, &x);
-    if (!st)
-        st = fv_floats(b, 1, "second factor", &w);
-    if (st)
-        return st;
-    if (!w || w->rank != 2 || x->rank < 2)
-        return fv_refuse(b, "an input of %d dimensions and weights of %d: the weights must have 2",
-                         x->rank, w ? w->rank : 0);
-    fv_name_after(b, 1);
-    if (x->rank > 2)
-        return product_of_last(b, x, w);
-    st = add_product(b, x, w, false, 1, &y);
-    if (st)
-        return st;
-    fv const out = row_of(b, x, y);
     fv_output(b, 0, &out);
     return QAT_OK;
 }
@@ -435,6 +287,8 @@ static qat_status build_norm(builder *b)
 }
 
 const fv_operator fv_layer_operators[] = {
-    {"Conv", build_conv},     {"ConvTranspose", build_transposed}, {"Gemm", build_gemm},
-    {"MatMul", build_matmul}, {"BatchNormalization", build_norm},  {NULL, NULL},
+    {"Conv", build_conv},
+    {"ConvTranspose", build_transposed},
+    {"BatchNormalization", build_norm},
+    {NULL, NULL},
 };

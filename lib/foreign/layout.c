@@ -234,8 +234,8 @@ static qat_status move(builder *b, fv *v, const int *order)
     while (kept < v->n_atoms && !st) {
         int const first = place_in(v, order[kept]);
         int last = first;
-        for (kept++; kept < v->n_atoms && last + 1 < v->n_atoms &&
-                     v->memory[last + 1] == order[kept];
+        for (kept++;
+             kept < v->n_atoms && last + 1 < v->n_atoms && v->memory[last + 1] == order[kept];
              kept++)
             last++;
         st = move_to_end(b, v, first, last);

@@ -1,4 +1,5 @@
-/** Pad: zeros or another number around a value, or its own values reflected, repeated, continued. */
+/** Pad: zeros or another number around a value, or its own values reflected, repeated, continued.
+ */
 #include "foreign/build.h"
 
 #include <math.h>
@@ -114,9 +115,9 @@ static qat_status pad_dimension(builder *b, int64_t before, int64_t after, int a
     }
     qat_node *from = fv_shaped(b, x, shape);
     const char *const *side = sides[at - 1];
-    qat_node *y = from ? fv_add(b, "pad", "", from, "%s=%d %s=%d", side[0], (int)before, side[1],
-                                (int)after)
-                       : NULL;
+    qat_node *y =
+        from ? fv_add(b, "pad", "", from, "%s=%d %s=%d", side[0], (int)before, side[1], (int)after)
+             : NULL;
     *x = fv_resized(x, y, axis, x->dims[axis] + before + after);
     return y ? QAT_OK : fv_graph_error(b);
 }
@@ -173,8 +174,8 @@ static qat_status build_pad(builder *b)
     if (st)
         return st;
     x = *in;
-    bool const own = !strcmp(p.mode, "reflect") || !strcmp(p.mode, "edge") ||
-                     !strcmp(p.mode, "wrap");
+    bool const own =
+        !strcmp(p.mode, "reflect") || !strcmp(p.mode, "edge") || !strcmp(p.mode, "wrap");
     if (!own && strcmp(p.mode, "constant") != 0)
         return fv_refuse(b, "attribute mode = %.20s is not supported", p.mode);
     st = cut(b, &x, &p);

@@ -176,8 +176,8 @@ qat_status fv_gather(builder *b, const fv *in, int axis, const int64_t *at, int6
         count = run_of(at + i, n - i);
         if (runs == MOST_RUNS)
             return fv_refuse(b, "its positions have more than %d runs of even steps", MOST_RUNS);
-        parts[runs] = slice(b, "part", from, place, at[i], count > 1 ? at[i + 1] - at[i] : 1,
-                            count);
+        parts[runs] =
+            slice(b, "part", from, place, at[i], count > 1 ? at[i + 1] - at[i] : 1, count);
         if (!parts[runs++])
             return fv_graph_error(b);
     }
@@ -392,8 +392,8 @@ qat_status fv_join(builder *b, int n, const fv *in, int axis, fv *y)
     if (!all)
         return st ? st : fv_graph_error(b);
     bool const is_picture = in->rank > 2 && in->rank < 5;
-    *y = is_picture ? fv_channels_last(b, all, in->rank, dims)
-                    : fv_in_order(b, all, in->rank, dims);
+    *y =
+        is_picture ? fv_channels_last(b, all, in->rank, dims) : fv_in_order(b, all, in->rank, dims);
     return QAT_OK;
 }
 

@@ -1,0 +1,296 @@
+/**
+ * Builds networks of ONNX files as training does, runs them in float, and compares with the answers
+ * beside them (input_0.pb ..., output_0.pb, as in ONNX's own tests).
+ *
+ *     onnx_compare [-r TOLERANCE] FOLDER...     each holds model.onnx and test_data_set_0
+ *
+ * Prints a line for each folder, with the network's operators: "ok NAME [Conv,Relu]: how much",
+ * "refused NAME [...]: why", "differs NAME [...]: how much", "parsed NAME [...]" (it has no answer
+ * of floats). All outputs of floats are compared that can be built. A quantized network is
+ * imported, and its codes are compared: "exact NAME", or "differs NAME", "refused NAME". How a
+ * network gets its inputs, node_test.h says: the first way that builds it counts. Differences are
+ * relative to the largest value; without -r, to 1 where that is larger.
+ */
+#include "convert/onnx/import.h"
+#include "node_test.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static double tolerance = 1e-5;
+static double least = 1; /* of the largest value, in a relative difference */
+
+static const char *base_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/** The start of a test's line: "ok test_add [Add]" */
+static void tell(const char *what, const node_test *t)
+{
+    printf("%s %s [", what, base_of(t->folder));
+    for (int i = 0; t->graph && i < t->graph->n_nodes; i++) {
+        bool told = false;
+        for (int k = 0; k < i; k++)
+            told = told || !strcmp(t->graph->nodes[k].op, t->graph->nodes[i].op);
+        if (!told)
+            printf("%s%s", i ? "," : "", t->graph->nodes[i].op);
+    }
+    printf("]");
+}
+
+/* ------------------------------------------------------------------ networks of floats */
+
+/** The largest difference, as a share of the largest value, or of `least`. */
+static double difference(const qat_node *y, const qat_foreign_tensor *want)
+{
+    const qat_shape *s = &y->shape;
+    size_t const c = s->rank == 4 ? (size_t)s->dims[3] : 1;
+    size_t const n = (size_t)s->dims[0], pixels = qat_shape_count(s) / n / c;
+    double worst = 0, largest = least;
+    for (size_t i = 0; i < want->count; i++)
+        largest = fmax(largest, fabs((double)want->floats[i]));
+    for (size_t b = 0; b < n; b++)
+        for (size_t p = 0; p < pixels; p++)
+            for (size_t k = 0; k < c; k++) {
+                double const is = (double)y->value[(b * pixels + p) * c + k];
+                double const d = fabs(is - (double)want->floats[(b * c + k) * pixels + p]);
+                worst = d > worst || isnan(d) ? d : worst;
+            }
+    return worst / largest;
+}
+
+/** Batch norms of the file that normalize with the averages of the data? */
+static bool is_training(const qat_foreign_graph *g)
+{
+    for (int i = 0; i < g->n_nodes; i++)
+        for (int k = 0; k < g->nodes[i].n_attrs; k++)
+            if (!strcmp(g->nodes[i].attrs[k].name, "training_mode") && g->nodes[i].attrs[k].i)
+                return true;
+    return false;
+}
+
+static qat_status run(const node_test *t, qat_registry *registry, const qat_foreign_tensor *want,
+                      double *worst, qat_error *err)
+{
+    qat_foreign_options o;
+    qat_graph *graph = NULL;
+    qat_node *last = NULL;
+    qat_foreign_params params = {0};
+    bool const trains = is_training(t->graph);
+    if (!t->inputs[0]->count || !want->count)
+        return qat_fail(err, QAT_ERR_UNSUPPORTED, "an input or an output without values");
+    node_test_sizes(t, &o);
+    qat_status st = qat_graph_create(&graph, registry, err);
+    if (st)
+        return st;
+    qat_node *input = qat_graph_input(graph, "input", QAT_SHAPE(1, o.height, o.width, o.channels));
+    st = qat_foreign_build(t->graph, graph, input, &o, &last, &params, err);
+    if (!st) {
+        qat_graph_output(graph, last);
+        st = qat_graph_plan(graph, t->is_batch ? (int)t->inputs[0]->dims[0] : 1,
+                            trains ? QAT_PLAN_TRAIN : QAT_PLAN_EVAL, err);
+    }
+    if (!st) {
+        qat_graph_init_params(graph, 1);
+        if (qat_foreign_fill(&params, graph) != params.count)
+            st = qat_fail(err, QAT_ERR_STATE, "not all parameters are in the graph");
+        node_test_write(t, input);
+        qat_graph_forward(graph, &(qat_run){.mode = trains ? QAT_MODE_TRAIN : QAT_MODE_EVAL});
+        if (qat_shape_count(&last->shape) != want->count)
+            st = qat_fail(err, QAT_ERR_MISMATCH, "%zu values instead of %zu",
+                          qat_shape_count(&last->shape), want->count);
+        else
+            *worst = difference(last, want);
+    }
+    qat_foreign_params_free(&params);
+    qat_graph_free(graph);
+    return st;
+}
+
+/** Run output `which` in the first way that builds it. */
+static qat_status run_ways(const char *folder, qat_registry *registry, int which, double *worst,
+                           int *way, qat_error *err)
+{
+    qat_status st = QAT_ERR_UNSUPPORTED;
+    qat_error last = {0};
+    for (*way = 0; node_test_way(*way); ++*way) {
+        node_test t;
+        st = node_test_read(&t, folder, &last);
+        if (!st)
+            t.graph->outputs[0] = t.graph->outputs[which];
+        if (!st && !node_test_feed(&t, *way))
+            st = QAT_ERR_UNSUPPORTED;
+        else if (!st)
+            st = run(&t, registry, t.outputs[which], worst, &last);
+        node_test_free(&t);
+        /* Constants are what most networks have; the batch is in the way of others. */
+        bool const tells_more =
+            !*err->message || *way == 2 || strstr(err->message, "first dimension");
+        if (st && *last.message && tells_more)
+            *err = last;
+        if (!st || st == QAT_ERR_MISMATCH)
+            break;
+    }
+    *err = st == QAT_ERR_MISMATCH ? last : *err;
+    return st;
+}
+
+static bool test_floats(const node_test *t, qat_registry *registry)
+{
+    double worst = 0;
+    int way = 0, compared = 0;
+    qat_error err = {0};
+    qat_status const st = run_ways(t->folder, registry, 0, &worst, &way, &err);
+    bool good = st != QAT_ERR_MISMATCH && (!st || *err.message);
+    if (st) {
+        tell(st == QAT_ERR_MISMATCH ? "differs" : "refused", t);
+        printf(": %s\n", err.message);
+        return good;
+    }
+    for (int i = 1; i < t->n_outputs; i++) {
+        double other = 0;
+        int unused;
+        if (!node_test_floats(t->outputs[i]))
+            continue;
+        qat_status const s = run_ways(t->folder, registry, i, &other, &unused, &err);
+        compared += !s;
+        worst = s == QAT_ERR_MISMATCH ? INFINITY : fmax(worst, other);
+    }
+    good = worst <= tolerance;
+    tell(good ? "ok" : "differs", t);
+    printf(": %.3g, %s", worst, node_test_way(way));
+    printf(compared ? ", and %d further outputs\n" : "\n", compared);
+    return good;
+}
+
+/* ------------------------------------------------------------------ quantized networks */
+
+static bool is_quantized(const qat_foreign_graph *g)
+{
+    bool found = false;
+    for (int i = 0; i < g->n_nodes; i++)
+        found = found || strstr(g->nodes[i].op, "uantizeLinear") ||
+                strstr(g->nodes[i].op, "QLinear") || strstr(g->nodes[i].op, "Integer");
+    return found;
+}
+
+/** Value i of a tensor in the file's order, from channels last if it is a picture. */
+static double value_of(const qat_foreign_tensor *t, size_t i)
+{
+    return t->type == QAT_FOREIGN_FLOAT ? (double)t->floats[i] : (double)t->ints[i];
+}
+
+static size_t place(const qat_foreign_tensor *t, size_t i)
+{
+    size_t const c = t->rank == 4 ? (size_t)t->dims[1] : 1;
+    size_t const pixels = t->rank == 4 ? (size_t)(t->dims[2] * t->dims[3]) : 1;
+    return i / (c * pixels) * c * pixels + i % pixels * c + i / pixels % c;
+}
+
+/** Run the .qm of the graph on input 0, and count the values that differ. */
+static qat_status run_codes(const node_test *t, const qat_qgraph *g, size_t *differing,
+                            qat_error *err)
+{
+    static uint8_t codes[1 << 16], answers[1 << 16];
+    static float reals[1 << 16];
+    const qat_foreign_tensor *x = t->inputs[0], *want = t->outputs[0];
+    qat_qm_metadata const metadata = {0};
+    uint8_t *qm = NULL;
+    size_t count = 0;
+    qi_host *host = NULL;
+    if (x->count > sizeof codes || want->count > sizeof codes)
+        return qat_fail(err, QAT_ERR_LIMIT, "a test of %zu values", x->count);
+    qat_status st = qat_qm_write(g, &metadata, &qm, &count, err);
+    if (!st)
+        st = qi_host_open_bytes(&host, qm, count, t->folder, NULL, err);
+    if (!st) {
+        const qi_model *m = qi_host_model(host);
+        const qi_tensor *in = qi_tensor_at(m, qi_input_at(m, 0));
+        const qi_tensor *out = qi_tensor_at(m, qi_output_at(m, 0));
+        for (size_t i = 0; i < x->count; i++) {
+            codes[place(x, i)] = (uint8_t)(int)value_of(x, i);
+            reals[place(x, i)] = (float)value_of(x, i);
+        }
+        if (in->border)
+            qat_border_quantize(in, reals, codes);
+        qi_host_run(host, (const void *[]){codes}, (void *[]){answers});
+        if (out->border)
+            qat_border_dequantize(out, answers, reals);
+        for (size_t i = 0; i < want->count; i++) {
+            size_t const at = place(want, i);
+            double const code = (double)qi_value_at(out->type, answers, at);
+            *differing += (out->border ? (double)reals[at] : code) != value_of(want, i);
+        }
+    }
+    qi_host_close(host);
+    free(qm);
+    return st;
+}
+
+/** Its inputs behind the first are constants. */
+static bool test_quantized(node_test *t)
+{
+    qat_qgraph *g = NULL;
+    size_t differing = 0;
+    qat_error err = {0};
+    (void)node_test_feed(t, 3);
+    t->graph->n_inputs = 1;
+    qat_status st = oq_import(&g, t->graph, &err);
+    if (!st)
+        st = run_codes(t, g, &differing, &err);
+    qat_qgraph_free(g);
+    tell(st ? "refused" : differing ? "differs" : "exact", t);
+    if (st)
+        printf(": %s\n", err.message);
+    else
+        printf(": %zu of %zu\n", differing, t->outputs[0]->count);
+    return !differing && (!st || *err.message);
+}
+
+static bool test_folder(qat_registry *registry, const char *folder)
+{
+    node_test t;
+    qat_error err = {0};
+    bool good = true;
+    qat_status const st = node_test_read(&t, folder, &err);
+    const qat_foreign_tensor *x = t.n_inputs ? t.inputs[0] : NULL;
+    const qat_foreign_tensor *want = t.n_outputs ? t.outputs[0] : NULL;
+    if (st) {
+        tell("refused", &t);
+        printf(": %s\n", err.message);
+        good = *err.message;
+    } else if (want && x && is_quantized(t.graph)) {
+        good = test_quantized(&t);
+    } else if (node_test_floats(want) && node_test_floats(x)) {
+        good = test_floats(&t, registry);
+    } else {
+        tell("parsed", &t);
+        printf("\n");
+    }
+    node_test_free(&t);
+    return good;
+}
+
+int main(int argc, char **argv)
+{
+    qat_registry *registry = NULL;
+    qat_error err;
+    int first = 1, bad = 0;
+    if (argc > 2 && !strcmp(argv[1], "-r")) {
+        tolerance = strtod(argv[2], NULL);
+        least = 1e-30;
+        first = 3;
+    }
+    if (qat_registry_create(&registry, &err)) {
+        fprintf(stderr, "%s\n", err.message);
+        return 1;
+    }
+    for (int i = first; i < argc; i++)
+        bad += !test_folder(registry, argv[i]);
+    qat_registry_free(registry);
+    return bad > 0;
+}
