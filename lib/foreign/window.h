@@ -1,4 +1,4 @@
-/** Windows of foreign convolutions and pools, and positions of Resize. */
+/** Windows of foreign convolutions and pools. */
 #ifndef QAT_FOREIGN_WINDOW_H
 #define QAT_FOREIGN_WINDOW_H
 
@@ -31,12 +31,5 @@ typedef struct fv_transposed {
 } fv_transposed;
 qat_status fv_transposed_of(builder *b, const fv *x, const qat_foreign_tensor *weights,
                             fv_transposed *t);
-
-/** Resize: the op's positions, and the output's dimensions. */
-typedef struct fv_resize {
-    bool nearest, align_corners, half_pixel_centers;
-    int64_t dims[QAT_FOREIGN_RANK];
-} fv_resize;
-qat_status fv_resize_of(builder *b, const fv *x, fv_resize *r);
 
 #endif

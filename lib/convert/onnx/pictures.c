@@ -1,5 +1,6 @@
 /** Operators on pictures and signals that have no weights: pools, Resize, the largest values. */
 #include "convert/onnx/import.h"
+#include "foreign/resize.h"
 
 #include <string.h>
 
@@ -180,8 +181,8 @@ static qat_status append_resized(oq_importer *q, oq_operand *x, const fv_resize 
     if (!st)
         st = oq_picture_output(q, x, out, x->shape.dims[1], target, &output, &picture);
     if (!st)
-        st =
-            oq_move(q, r->nearest ? "resize_nearest" : "resize_bilinear", from, picture, 2, params);
+        st = oq_move(q, r->filter == FV_NEAREST ? "resize_nearest" : "resize_bilinear", from,
+                     picture, 2, params);
     return st ? st : oq_window_done(q, output, picture);
 }
 
@@ -194,6 +195,11 @@ static qat_status build_resize(builder *b)
     qat_status st = oq_moved_input(b, true, &x);
     if (!st)
         st = fv_resize_of(b, &x.shape, &r);
+    if (!st && !r.is_op)
+        st = fv_refuse(b,
+                       "no integer op has the positions of coordinate_transformation_mode = %.24s "
+                       "and nearest_mode = %.24s here",
+                       r.place, r.rounding);
     if (st)
         return st;
     bool const is_real = x.v.is_real;
