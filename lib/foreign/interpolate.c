@@ -47,7 +47,7 @@ static bool fill_row(const fv_resize *r, int axis, int64_t i, int64_t in, double
         row[at < 0 ? 0 : at >= (double)in ? in - 1 : (int64_t)at] += w;
         sum += w;
     }
-    for (int64_t k = 0; k < in && (r->excludes || narrow < 1); k++)
+    for (int64_t k = 0; k < in && sum != 0; k++)
         row[k] /= sum;
     return true;
 }

@@ -262,8 +262,6 @@ static qat_status build_norm(builder *b)
     x = *in;
     if (x.rank < 2)
         return fv_refuse(b, "an input of %d dimensions", x.rank);
-    if (fv_attr_int(b, "training_mode", 0))
-        return fv_refuse(b, "attribute training_mode = 1: export the network in evaluation mode");
     fv_name_after(b, 1);
     if (x.rank <= 4 && !fv_is_stack(&x)) {
         st = x.rank == 2 ? fv_row(b, &x, true, &from) : fv_picture(b, &x, &from);

@@ -5,41 +5,148 @@
 #include <stdio.h>
 #include <string.h>
 
-/** Is a window wider than its padding? A pool's padding may not hold a window of its own. */
-static qat_status add_pool(builder *b, const char *op, bool counts)
+/* ------------------------------------------------------------------ pictures and signals */
+
+/** One pool over rows and columns. */
+static qat_status pool_picture(builder *b, const char *op, const char *counts, fv *x)
 {
-    fv *in, x;
     fv_window w;
     qat_node *from;
     char text[FV_WINDOW_TEXT];
+    qat_status st = fv_window_of(b, x, NULL, &w);
+    if (!st)
+        st = fv_planes(b, x, &from);
+    if (st)
+        return st;
+    fv_window_text(&w, false, text);
+    qat_node *y = fv_add(b, op, "", from, "%s%s", text, counts);
+    if (!y)
+        return fv_graph_error(b);
+    int64_t const dims[] = {x->dims[0], x->dims[1], y->shape.dims[1], y->shape.dims[2]};
+    int64_t const line[] = {x->dims[0], x->dims[1], y->shape.dims[2]};
+    *x = fv_channels_last(b, y, x->rank, x->rank == 4 ? dims : line);
+    return QAT_OK;
+}
+
+/* ------------------------------------------------------------------ one direction after another */
+
+/** A pool along one dimension: [N, before, length, after], whose columns it takes. */
+static qat_status pool_direction(builder *b, const char *op, const char *counts, int axis,
+                                 const fv_direction *d, fv *x)
+{
+    qat_shape shape;
+    int at;
+    qat_status const st = fv_around(b, x, axis, &shape, &at);
+    if (st)
+        return st;
+    int64_t before = 1, after = 1;
+    for (int i = 1; i < shape.rank; i++)
+        *(i < at ? &before : &after) *= i == at ? 1 : shape.dims[i];
+    qat_node *from = fv_shaped(b, x, QAT_SHAPE(1, (int)before, (int)x->dims[axis], (int)after));
+    qat_node *y =
+        from ? fv_add(b, op, "direction", from,
+                      "kernel=1 kernel_w=%d stride=1 stride_w=%d padding=0,0,%d,%d%s",
+                      (int)d->kernel, (int)d->stride, (int)d->before, (int)d->after, counts)
+             : NULL;
+    if (!y)
+        return fv_graph_error(b);
+    *x = fv_resized(x, y, axis, y->shape.dims[2]);
+    return QAT_OK;
+}
+
+/**
+ * Tap j of each window with a dilation; where it lies outside, another one of the window that lies
+ * inside. False: none does.
+ */
+static bool tap_positions(const fv_direction *d, int64_t in, int64_t j, int64_t n, int64_t *at)
+{
+    for (int64_t i = 0; i < n; i++) {
+        int64_t p = i * d->stride - d->before + j * d->dilation;
+        for (int64_t k = j; p < 0 && ++k < d->kernel;)
+            p += d->dilation;
+        for (int64_t k = j; p >= in && --k >= 0;)
+            p -= d->dilation;
+        at[i] = p;
+        if (p < 0 || p >= in)
+            return false;
+    }
+    return true;
+}
+
+/** The taps of dilated windows beside each other, in a dimension in front of the axis; then the
+ *  largest of them. */
+static qat_status dilated_maximum(builder *b, int axis, const fv_direction *d, fv *x)
+{
+    int64_t const in = x->dims[axis], n = fv_windows(d, in);
+    int64_t dims[QAT_FOREIGN_RANK];
+    int64_t *at = fv_take(b, &b->arena, (size_t)(n > 0 ? n : 1), sizeof *at);
+    fv *taps = fv_take(b, &b->arena, (size_t)d->kernel, sizeof *taps), all;
+    if (n < 1 || x->rank == QAT_FOREIGN_RANK)
+        return fv_refuse(b, "its window is larger than dimension %d", axis);
+    if (!at || !taps)
+        return fv_graph_error(b);
+    qat_status st = QAT_OK;
+    for (int64_t j = 0; j < d->kernel && !st; j++) {
+        if (!tap_positions(d, in, j, n, at))
+            return fv_refuse(b, "a window lies in the padding of dimension %d alone", axis);
+        st = fv_gather(b, x, axis, at, n, &taps[j]);
+        for (int i = 0; i <= x->rank && !st; i++)
+            dims[i] = i == axis ? 1 : taps[j].dims[i - (i > axis)];
+        if (!st)
+            st = fv_reshape(b, &taps[j], x->rank + 1, dims);
+    }
+    if (!st)
+        st = fv_join(b, (int)d->kernel, taps, axis, &all);
+    fv_direction const whole = {all.dims[axis], 1, 1, 0, 0};
+    if (!st)
+        st = pool_direction(b, "max_pool2d", "", axis, &whole, &all);
+    for (int i = 0; i < x->rank && !st; i++)
+        dims[i] = all.dims[i + (i >= axis)];
+    if (!st)
+        st = fv_reshape(b, &all, x->rank, dims);
+    *x = all;
+    return st;
+}
+
+/** Volumes and dilated windows. The largest of a box is that of its rows' largest; so are means. */
+static qat_status pool_directions(builder *b, const char *op, const char *counts,
+                                  const fv_direction *d, fv *x)
+{
+    qat_status st = QAT_OK;
+    for (int i = x->rank - 3; i >= 0 && !st; i--)
+        if (d[i].dilation > 1 && d[i].kernel > 1)
+            st = dilated_maximum(b, 2 + i, &d[i], x);
+        else if (d[i].kernel > 1 || d[i].stride > 1 || d[i].before + d[i].after > 0)
+            st = pool_direction(b, op, counts, 2 + i, &d[i], x);
+    return st;
+}
+
+static qat_status add_pool(builder *b, const char *op, bool counts)
+{
+    fv *in, x;
+    fv_direction d[FV_DIRECTIONS];
+    const char *text = counts ? " count_padding=yes" : "";
+    bool dilates = false;
     qat_status st = fv_data(b, 0, &in);
     if (st)
         return st;
     x = *in;
-    st = fv_window_of(b, &x, NULL, &w);
-    if (!st && (w.dilation[0] > 1 || w.dilation[1] > 1))
+    st = fv_directions_of(b, &x, NULL, d);
+    for (int i = 0; i < x.rank - 2 && !st; i++)
+        dilates = dilates || d[i].dilation > 1;
+    if (!st && dilates && strcmp(op, "max_pool2d") != 0)
         return fv_refuse(b, "attribute dilations: only 1 is supported");
-    if (!st && b->node->n_outputs > 1 && b->node->outputs[1] >= 0)
-        return fv_refuse(b, "its second output (indices) is not supported");
     if (!st)
-        st = fv_planes(b, &x, &from);
-    if (st)
-        return st;
-    fv_window_text(&w, false, text);
-    qat_node *y = fv_add(b, op, "", from, "%s%s", text, counts ? " count_padding=yes" : "");
-    if (!y)
-        return fv_graph_error(b);
-    int64_t const dims[] = {x.dims[0], x.dims[1], y->shape.dims[1], y->shape.dims[2]};
-    int64_t const line[] = {x.dims[0], x.dims[1], y->shape.dims[2]};
-    fv const out = fv_channels_last(b, y, x.rank, x.rank == 4 ? dims : line);
-    fv_output(b, 0, &out);
-    return QAT_OK;
+        st = dilates || x.rank > 4 ? pool_directions(b, op, text, d, &x)
+                                   : pool_picture(b, op, text, &x);
+    if (!st)
+        fv_output(b, 0, &x);
+    return st;
 }
 
+/** Nobody can read where the largest values lie; so their order does not matter. */
 static qat_status build_max_pool(builder *b)
 {
-    if (fv_attr_int(b, "storage_order", 0))
-        return fv_refuse(b, "attribute storage_order = 1 is not supported");
     return add_pool(b, "max_pool2d", false);
 }
 

@@ -5,91 +5,118 @@
 #include <stdio.h>
 #include <string.h>
 
-/** Read one number for each direction; signals have one direction, the columns. */
-static qat_status pair_of(builder *b, const char *name, int directions, int64_t to[2])
+/** Read one number for each direction; 1 without the attribute. */
+static qat_status numbers_of(builder *b, const char *name, int directions, int64_t *to)
 {
-    int64_t values[2] = {1, 1};
-    int const n = fv_attr_ints(b, name, values, 2);
-    to[0] = to[1] = 1;
+    for (int i = 0; i < FV_DIRECTIONS; i++)
+        to[i] = 1;
+    int const n = fv_attr_ints(b, name, to, FV_DIRECTIONS);
     if (n && n != directions)
         return fv_refuse(b, "attribute %s has %d numbers for %d dimensions", name, n, directions);
-    for (int i = 0; i < n; i++)
-        to[2 - directions + i] = values[i];
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < directions; i++)
         if (to[i] < 1 || to[i] > 1024)
             return fv_refuse(b, "attribute %s = %lld is outside 1..1024", name, (long long)to[i]);
     return QAT_OK;
 }
 
-/** TensorFlow's padding; lower: the odd pixel goes before the image. */
-static void same_pads(fv_window *w, int i, int64_t in, bool lower)
+static int64_t reach_of(const fv_direction *d)
 {
-    int64_t const reach = (w->kernel[i] - 1) * w->dilation[i] + 1;
-    int64_t const out = (in + w->stride[i] - 1) / w->stride[i];
-    int64_t const total = (out - 1) * w->stride[i] + reach - in;
-    int64_t const less = total > 0 ? total / 2 : 0, more = total > 0 ? total - less : 0;
-    w->before[i] = lower ? more : less;
-    w->after[i] = lower ? less : more;
+    return (d->kernel - 1) * d->dilation + 1;
 }
 
-static qat_status given_pads(builder *b, int directions, fv_window *w)
+int64_t fv_windows(const fv_direction *d, int64_t in)
 {
-    int64_t pads[4] = {0};
-    int const n = fv_attr_ints(b, "pads", pads, 4);
+    int64_t const room = in + d->before + d->after - reach_of(d);
+    return room < 0 ? 0 : room / d->stride + 1;
+}
+
+/** TensorFlow's padding; lower: the odd pixel goes before the image. */
+static void same_pads(fv_direction *d, int64_t in, bool lower)
+{
+    int64_t const out = (in + d->stride - 1) / d->stride;
+    int64_t const total = (out - 1) * d->stride + reach_of(d) - in;
+    int64_t const less = total > 0 ? total / 2 : 0, more = total > 0 ? total - less : 0;
+    d->before = lower ? more : less;
+    d->after = lower ? less : more;
+}
+
+static qat_status given_pads(builder *b, int directions, fv_direction *to)
+{
+    int64_t pads[2 * FV_DIRECTIONS] = {0};
+    int const n = fv_attr_ints(b, "pads", pads, 2 * FV_DIRECTIONS);
     if (n && n != 2 * directions)
         return fv_refuse(b, "attribute pads has %d numbers for %d dimensions", n, directions);
     for (int i = 0; i < n; i++) {
         if (pads[i] < 0 || pads[i] > QAT_PADDING_MAX)
             return fv_refuse(b, "attribute pads: %lld is outside 0..%d", (long long)pads[i],
                              QAT_PADDING_MAX);
-        int64_t *to = i < directions ? w->before : w->after;
-        to[2 - directions + i % directions] = pads[i];
+        *(i < directions ? &to[i].before : &to[i - directions].after) = pads[i];
     }
     return QAT_OK;
 }
 
 /** With ceil_mode a last window may begin inside the image and reach beyond its padding. */
-static void round_up(fv_window *w, int i, int64_t in)
+static void round_up(fv_direction *d, int64_t in)
 {
-    int64_t const reach = (w->kernel[i] - 1) * w->dilation[i] + 1;
-    int64_t const room = in + w->before[i] + w->after[i] - reach;
-    if (room < 0 || room % w->stride[i] == 0)
+    int64_t const room = in + d->before + d->after - reach_of(d);
+    if (room < 0 || room % d->stride == 0)
         return;
-    int64_t const start = (room / w->stride[i] + 1) * w->stride[i] - w->before[i];
+    int64_t const start = (room / d->stride + 1) * d->stride - d->before;
     if (start < in)
-        w->after[i] += w->stride[i] - room % w->stride[i];
+        d->after += d->stride - room % d->stride;
+}
+
+qat_status fv_directions_of(builder *b, const fv *x, const int64_t *kernel,
+                            fv_direction to[FV_DIRECTIONS])
+{
+    int const n = x->rank - 2;
+    int64_t sizes[FV_DIRECTIONS], strides[FV_DIRECTIONS], dilations[FV_DIRECTIONS];
+    const char *pad = fv_attr_text(b, "auto_pad", "NOTSET");
+    bool const lower = !strcmp(pad, "SAME_LOWER"), same = lower || !strcmp(pad, "SAME_UPPER");
+    if (!kernel && !fv_attr(b, "kernel_shape"))
+        return fv_refuse(b, "it has no attribute kernel_shape");
+    if (n < 1 || n > FV_DIRECTIONS)
+        return fv_refuse(b, "an input of %d dimensions; 3 to 5 are possible", x->rank);
+    if (!same && strcmp(pad, "NOTSET") != 0 && strcmp(pad, "VALID") != 0)
+        return fv_refuse(b, "attribute auto_pad = %.20s", pad);
+    qat_status st = kernel ? QAT_OK : numbers_of(b, "kernel_shape", n, sizes);
+    if (!st)
+        st = numbers_of(b, "strides", n, strides);
+    if (!st)
+        st = numbers_of(b, "dilations", n, dilations);
+    if (st)
+        return st;
+    for (int i = 0; i < n; i++) {
+        to[i] = (fv_direction){kernel ? kernel[i] : sizes[i], strides[i], dilations[i], 0, 0};
+        if (to[i].kernel < 1 || to[i].kernel > 1024)
+            return fv_refuse(b, "a window of %lld pixels", (long long)to[i].kernel);
+    }
+    if (strcmp(pad, "NOTSET") == 0)
+        st = given_pads(b, n, to);
+    for (int i = 0; i < n && !st; i++) {
+        if (same)
+            same_pads(&to[i], x->dims[2 + i], lower);
+        else if (fv_attr_int(b, "ceil_mode", 0))
+            round_up(&to[i], x->dims[2 + i]);
+    }
+    return st;
 }
 
 qat_status fv_window_of(builder *b, const fv *x, const int64_t *kernel, fv_window *w)
 {
-    int const directions = x->rank - 2;
-    const char *pad = fv_attr_text(b, "auto_pad", "NOTSET");
-    bool const lower = !strcmp(pad, "SAME_LOWER"), same = lower || !strcmp(pad, "SAME_UPPER");
-    *w = (fv_window){0};
-    if (!kernel && !fv_attr(b, "kernel_shape"))
-        return fv_refuse(b, "it has no attribute kernel_shape");
-    if (directions < 1 || directions > 2)
+    fv_direction d[FV_DIRECTIONS];
+    *w = (fv_window){.kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}};
+    if (x->rank > 4)
         return fv_refuse(b, "an input of %d dimensions; 3 and 4 are possible", x->rank);
-    if (!same && strcmp(pad, "NOTSET") != 0 && strcmp(pad, "VALID") != 0)
-        return fv_refuse(b, "attribute auto_pad = %.20s", pad);
-    qat_status st = kernel ? QAT_OK : pair_of(b, "kernel_shape", directions, w->kernel);
-    if (kernel)
-        memcpy(w->kernel, kernel, sizeof w->kernel);
-    if (!st)
-        st = pair_of(b, "strides", directions, w->stride);
-    if (!st)
-        st = pair_of(b, "dilations", directions, w->dilation);
-    if (!st && strcmp(pad, "NOTSET") == 0)
-        st = given_pads(b, directions, w);
-    for (int i = 2 - directions; i < 2 && !st; i++) {
-        if (w->kernel[i] < 1 || w->kernel[i] > 1024)
-            return fv_refuse(b, "a window of %lld pixels", (long long)w->kernel[i]);
-        if (same)
-            same_pads(w, i, x->dims[x->rank - 2 + i], lower);
-        else if (fv_attr_int(b, "ceil_mode", 0))
-            round_up(w, i, x->dims[x->rank - 2 + i]);
+    int const first = 4 - x->rank; /* signals have one direction, the columns */
+    qat_status const st = fv_directions_of(b, x, kernel ? kernel + first : NULL, d);
+    for (int i = first; i < 2 && !st; i++) {
+        w->kernel[i] = d[i - first].kernel;
+        w->stride[i] = d[i - first].stride;
+        w->dilation[i] = d[i - first].dilation;
+        w->before[i] = d[i - first].before;
+        w->after[i] = d[i - first].after;
     }
-    w->kernel[0] = w->kernel[0] ? w->kernel[0] : 1;
     return st;
 }
 
