@@ -1,7 +1,7 @@
 /** Conv, ConvTranspose, BatchNormalization. */
 #include "autograd/loops/batch_norm.h"
 #include "foreign/build.h"
-#include "foreign/window.h"
+#include "foreign/volumes.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -21,8 +21,8 @@ static qat_status conv_of(builder *b, const fv *x, struct conv *c)
         st = fv_floats(b, 2, "bias", &c->bias);
     if (st)
         return st;
-    if (!c->w || c->w->rank != x->rank || x->rank < 3 || x->rank > 4)
-        return fv_refuse(b, "an input of %d dimensions with weights of %d: 3 or 4 are possible",
+    if (!c->w || c->w->rank != x->rank || x->rank < 3 || x->rank > 5)
+        return fv_refuse(b, "an input of %d dimensions with weights of %d: 3 to 5 are possible",
                          x->rank, c->w ? c->w->rank : 0);
     c->filters = c->w->dims[0];
     c->depth = c->w->dims[1];
@@ -57,6 +57,18 @@ static qat_status conv_weights(builder *b, const qat_node *node, const struct co
     return QAT_OK;
 }
 
+static qat_status build_volume(builder *b, const struct conv *c, fv *x)
+{
+    fv_direction d[FV_DIRECTIONS];
+    qat_status st = fv_directions_of(b, x, c->w->dims + 2, d);
+    fv_name_after(b, 1);
+    if (!st)
+        st = fv_volume(b, x, c->w, c->groups, d, c->bias);
+    if (!st)
+        fv_output(b, 0, x);
+    return st;
+}
+
 static qat_status build_conv(builder *b)
 {
     struct conv c = {0};
@@ -68,6 +80,8 @@ static qat_status build_conv(builder *b)
     x = *in;
     fv_window w;
     st = conv_of(b, &x, &c);
+    if (!st && x.rank == 5)
+        return build_volume(b, &c, &x);
     if (!st)
         st = fv_window_of(b, &x, c.kernel, &w);
     if (!st)
@@ -211,6 +225,12 @@ static qat_status build_transposed(builder *b)
     st = fv_transposed_of(b, &x, w, &t);
     if (!st)
         fv_name_after(b, 1);
+    if (!st && x.rank == 5) {
+        st = fv_transposed_volume(b, &x, w, &t, bias);
+        if (!st)
+            fv_output(b, 0, &x);
+        return st;
+    }
     if (!st)
         st = fv_picture(b, &x, &from);
     if (st)

@@ -102,79 +102,92 @@ qat_status fv_directions_of(builder *b, const fv *x, const int64_t *kernel,
     return st;
 }
 
+/** Of pictures and signals: signals have one direction, the columns. */
+static fv_window window_of(const fv_direction *d, int rank)
+{
+    fv_window w = {.kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}};
+    for (int i = 4 - rank; i < 2; i++, d++) {
+        w.kernel[i] = d->kernel;
+        w.stride[i] = d->stride;
+        w.dilation[i] = d->dilation;
+        w.before[i] = d->before;
+        w.after[i] = d->after;
+    }
+    return w;
+}
+
 qat_status fv_window_of(builder *b, const fv *x, const int64_t *kernel, fv_window *w)
 {
     fv_direction d[FV_DIRECTIONS];
-    *w = (fv_window){.kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}};
-    if (x->rank > 4)
+    if (x->rank < 3 || x->rank > 4)
         return fv_refuse(b, "an input of %d dimensions; 3 and 4 are possible", x->rank);
-    int const first = 4 - x->rank; /* signals have one direction, the columns */
-    qat_status const st = fv_directions_of(b, x, kernel ? kernel + first : NULL, d);
-    for (int i = first; i < 2 && !st; i++) {
-        w->kernel[i] = d[i - first].kernel;
-        w->stride[i] = d[i - first].stride;
-        w->dilation[i] = d[i - first].dilation;
-        w->before[i] = d[i - first].before;
-        w->after[i] = d[i - first].after;
-    }
+    qat_status const st = fv_directions_of(b, x, kernel ? kernel + (4 - x->rank) : NULL, d);
+    if (!st)
+        *w = window_of(d, x->rank);
     return st;
 }
+
+/* ------------------------------------------------------------------ ConvTranspose */
 
 /** What is cut off the output, and what is added to it, in one direction. */
 static void cut(fv_transposed *t, int i, int64_t whole, int64_t wanted, bool upper)
 {
-    fv_window *w = &t->window;
+    fv_direction *d = &t->direction[i];
     if (wanted >= 1) {
-        int64_t const total = whole + t->extra[i] - wanted, half = total / 2;
-        w->before[i] = total < 0 ? 0 : upper ? half : total - half;
-        w->after[i] = total < 0 ? 0 : total - w->before[i];
-        t->extra[i] -= total < 0 ? total : 0;
+        int64_t const total = whole + t->longer[i] - wanted, half = total / 2;
+        d->before = total < 0 ? 0 : upper ? half : total - half;
+        d->after = total < 0 ? 0 : total - d->before;
+        t->longer[i] -= total < 0 ? total : 0;
     }
-    t->out[i] = whole + t->extra[i] - w->before[i] - w->after[i];
+    t->length[i] = whole + t->longer[i] - d->before - d->after;
+}
+
+static qat_status direction_of(builder *b, fv_transposed *t, int i, int64_t in, int64_t wanted)
+{
+    const char *pad = fv_attr_text(b, "auto_pad", "NOTSET");
+    const fv_direction *d = &t->direction[i];
+    int64_t const whole = (in - 1) * d->stride + reach_of(d);
+    if (wanted < 0 || wanted > INT32_MAX)
+        return fv_refuse(b, "attribute output_shape = %lld", (long long)wanted);
+    if (!wanted && !strncmp(pad, "SAME", 4))
+        wanted = in * d->stride;
+    cut(t, i, whole, wanted, !strcmp(pad, "SAME_UPPER"));
+    int64_t const most = d->stride > d->dilation ? d->stride : d->dilation;
+    if (t->longer[i] < 0 || t->longer[i] >= most)
+        return fv_refuse(b,
+                         "an output %lld longer than its windows, with a stride of %lld and a "
+                         "dilation of %lld",
+                         (long long)t->longer[i], (long long)d->stride, (long long)d->dilation);
+    return t->length[i] < 1 ? fv_refuse(b, "it cuts off all of its output") : QAT_OK;
 }
 
 qat_status fv_transposed_of(builder *b, const fv *x, const qat_foreign_tensor *w, fv_transposed *t)
 {
-    int const rank = x->rank, directions = rank - 2, first = 2 - directions;
-    int64_t shape[2] = {0};
+    int const rank = x->rank, n = rank - 2;
+    int64_t shape[FV_DIRECTIONS] = {0};
     *t = (fv_transposed){.groups = fv_attr_int(b, "group", 1), .out = {1, 1}};
-    if (!w || w->rank != rank || rank < 3 || rank > 4 || w->dims[0] != x->dims[1] ||
+    if (!w || w->rank != rank || n < 1 || n > FV_DIRECTIONS || w->dims[0] != x->dims[1] ||
         w->dims[1] < 1 || w->dims[1] > 65536 || t->groups < 1 || w->dims[0] % t->groups ||
-        w->dims[1] * t->groups > 65536)
+        t->groups > 65536 / w->dims[1])
         return fv_refuse(b, "weights that do not fit an input of %d dimensions in %lld groups",
                          rank, (long long)t->groups);
     t->filters = w->dims[1] * t->groups;
-    int64_t const kernel[] = {rank == 4 ? w->dims[2] : 1, w->dims[rank - 1]};
-    qat_status const st = fv_window_of(b, x, kernel, &t->window);
+    qat_status st = fv_directions_of(b, x, w->dims + 2, t->direction);
     if (st)
         return st;
-    int const n_extra = fv_attr_ints(b, "output_padding", t->extra + first, directions);
-    int const n_shape = fv_attr_ints(b, "output_shape", shape + first, directions);
-    if ((n_extra && n_extra != directions) || (n_shape && n_shape != directions))
-        return fv_refuse(b, "attributes output_padding, output_shape: %d and %d numbers", n_extra,
+    int const n_longer = fv_attr_ints(b, "output_padding", t->longer, FV_DIRECTIONS);
+    int const n_shape = fv_attr_ints(b, "output_shape", shape, FV_DIRECTIONS);
+    if ((n_longer && n_longer != n) || (n_shape && n_shape != n))
+        return fv_refuse(b, "attributes output_padding, output_shape: %d and %d numbers", n_longer,
                          n_shape);
-    const char *pad = fv_attr_text(b, "auto_pad", "NOTSET");
-    bool const same = !strncmp(pad, "SAME", 4);
-    const fv_window *v = &t->window;
-    for (int i = first; i < 2; i++) {
-        int64_t const in = x->dims[rank - 2 + i];
-        int64_t const whole = (in - 1) * v->stride[i] + (v->kernel[i] - 1) * v->dilation[i] + 1;
-        if (shape[i] < 0 || shape[i] > INT32_MAX)
-            return fv_refuse(b, "attribute output_shape = %lld", (long long)shape[i]);
-        cut(t, i, whole,
-            shape[i] ? shape[i]
-            : same   ? in * v->stride[i]
-                     : 0,
-            !strcmp(pad, "SAME_UPPER"));
-        int64_t const most = v->stride[i] > v->dilation[i] ? v->stride[i] : v->dilation[i];
-        if (t->extra[i] < 0 || t->extra[i] >= most)
-            return fv_refuse(b,
-                             "an output %lld longer than its windows, with a stride of %lld and a "
-                             "dilation of %lld",
-                             (long long)t->extra[i], (long long)v->stride[i],
-                             (long long)v->dilation[i]);
-        if (t->out[i] < 1)
-            return fv_refuse(b, "it cuts off all of its output");
+    for (int i = 0; i < n && !st; i++)
+        st = direction_of(b, t, i, x->dims[2 + i], shape[i]);
+    if (st || rank > 4)
+        return st;
+    t->window = window_of(t->direction, rank);
+    for (int i = 0; i < n; i++) {
+        t->extra[4 - rank + i] = t->longer[i];
+        t->out[4 - rank + i] = t->length[i];
     }
     return QAT_OK;
 }

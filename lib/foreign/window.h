@@ -35,12 +35,15 @@ void fv_window_text(const fv_window *w, bool dilation, char text[FV_WINDOW_TEXT]
 
 /**
  * ConvTranspose: before and after are what is cut off the output.
- * @param weights  [C, O / groups, KH, KW], or [C, O / groups, K]
+ * @param weights  [C, O / groups, ...], with a dimension for each direction
  */
 typedef struct fv_transposed {
-    fv_window window;
     int64_t groups, filters;
-    int64_t extra[2], out[2]; /* added to the output; its size */
+    fv_direction direction[FV_DIRECTIONS];
+    int64_t longer[FV_DIRECTIONS]; /* what is added to the output */
+    int64_t length[FV_DIRECTIONS]; /* of the output */
+    fv_window window;              /* of pictures and signals, as [0] rows, [1] columns: the same */
+    int64_t extra[2], out[2];
 } fv_transposed;
 qat_status fv_transposed_of(builder *b, const fv *x, const qat_foreign_tensor *weights,
                             fv_transposed *t);

@@ -23,10 +23,10 @@ if [ -d "$archive" ]; then
     "$compare" "$archive"/*/* >nodes.txt 2>&1
     total=$(find "$archive" -name model.onnx | wc -l)
     good=$(grep -c '^ok ' nodes.txt) refused=$(grep -c '^refused ' nodes.txt) parsed=$(grep -c '^parsed ' nodes.txt)
-    # Dropout in training gives random numbers of NumPy; floats of 16 bits are float32 here.
-    bad=$(grep '^differs ' nodes.txt | grep -vE ' test_(training_dropout|cast(like)?_[A-Z]*_to_FLOAT16)')
+    # Floats of 16 bits are float32 here.
+    bad=$(grep '^differs ' nodes.txt | grep -vE ' test_cast(like)?_[A-Z]*_to_FLOAT16')
     exact=$(grep -c '^exact ' nodes.txt)
-    if [ $((good + refused + parsed + exact)) -ge $((total - 4)) ] && [ "$good" -ge 210 ] && [ -z "$bad" ]; then
+    if [ $((good + refused + parsed + exact)) -ge $((total - 4)) ] && [ "$good" -ge 322 ] && [ -z "$bad" ]; then
         ok "of $total models $good have the archive's answers within 1e-5, $exact quantized ones exactly, $refused are refused, $parsed have no floats to compare"
     else
         not_ok "of $total models $good are right, $refused refused, $parsed parsed: $bad"
@@ -44,8 +44,12 @@ if [ -d "$archive" ]; then
         END { for (op in all) printf "     %-20s %3d tests: %3d right, %3d parsed, %3d refused, %3d differ\n", op, all[op], count[op, "ok"] + count[op, "exact"],
             count[op, "parsed"], count[op, "refused"], count[op, "differs"] }' taken.txt | sort
     sed -nE "s/^refused ([^ ]*) \[[^]]*\]: (.*model.onnx: )?(.*)/     \1: \3/p" taken.txt
-    unread=$(grep '^refused ' taken.txt | grep -vE "$known")
-    if [ -z "$unread" ]; then ok "what is refused of them is what is known to be"; else not_ok "refused: $unread"; fi
+    # Data without values; a scale for each channel of an activation; a matrix of codes for each sample; weights as data.
+    known="slice_start_out_of_bounds|split_zero_size_splits|reshape_allowzero_reordered|(de)?quantizelinear_axis|qlinearmatmul_3D|Embedding(_sparse)?"
+    others=$(grep '^refused ' taken.txt | grep -vE "^refused test_($known) ")
+    if [ -z "$others" ]; then ok "no others are refused"
+    elif [ "$total" -ne 1072 ]; then ok "this is another archive than Debian 12's of 1072 models: it has others"
+    else not_ok "others are refused: $others"; fi
     mute=$(grep '^refused ' nodes.txt | grep -vE '^refused [^:]*: .{12}' | head -n 3)
     if [ -z "$mute" ]; then ok "each that is refused has a sentence"; else not_ok "without a sentence: $mute"; fi
 else

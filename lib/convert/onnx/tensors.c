@@ -127,7 +127,9 @@ qat_status oq_real_input(oq_importer *q, int i, oq_operand *x)
     if (x->v.tensor < 0 || x->v.is_real)
         return fv_refuse(&q->b, "its input %d is not of codes", i);
     const qat_qtensor *t = &q->graph->tensors[x->v.tensor];
-    if (c.n_scales != 1 || c.scales[0] != t->scale || c.zero_point != t->zero_point)
+    if (c.n_scales != 1)
+        return fv_refuse(&q->b, "%zu scales for an activation; one is supported", c.n_scales);
+    if (c.scales[0] != t->scale || c.zero_point != t->zero_point)
         return fv_refuse(
             &q->b, "its input %d has scale %g, zero point %d, but was made with %g, %d", i,
             (double)c.scales[0], (int)c.zero_point, (double)t->scale, (int)t->zero_point);

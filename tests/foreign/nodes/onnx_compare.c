@@ -44,8 +44,9 @@ static void tell(const char *what, const node_test *t)
 
 /* ------------------------------------------------------------------ networks of floats */
 
-/** The largest difference, as a share of the largest value, or of `least`. */
-static double difference(const qat_node *y, const qat_foreign_tensor *want)
+/** The largest difference, as a share of the largest value, or of `least`. drops: of those values
+ *  alone that neither has dropped. */
+static double difference(const qat_node *y, const qat_foreign_tensor *want, bool drops)
 {
     const qat_shape *s = &y->shape;
     size_t const c = s->rank == 4 ? (size_t)s->dims[3] : 1;
@@ -57,10 +58,21 @@ static double difference(const qat_node *y, const qat_foreign_tensor *want)
         for (size_t p = 0; p < pixels; p++)
             for (size_t k = 0; k < c; k++) {
                 double const is = (double)y->value[(b * pixels + p) * c + k];
-                double const d = fabs(is - (double)want->floats[(b * c + k) * pixels + p]);
+                double const wanted = (double)want->floats[(b * c + k) * pixels + p];
+                double const d = drops && (is == 0 || wanted == 0) ? 0 : fabs(is - wanted);
                 worst = d > worst || isnan(d) ? d : worst;
             }
     return worst / largest;
+}
+
+/** Dropout that the file has at work: which values it drops is chance. */
+static bool is_dropping(const node_test *t)
+{
+    const qat_foreign_node *n = t->graph->n_nodes == 1 ? t->graph->nodes : NULL;
+    const qat_foreign_tensor *trains =
+        n && n->n_inputs > 2 && n->inputs[2] >= 0 ? t->graph->values[n->inputs[2]].constant : NULL;
+    return n && !strcmp(n->op, "Dropout") && trains && trains->type == QAT_FOREIGN_INT &&
+           trains->ints[0];
 }
 
 /** Batch norms of the file that normalize with the averages of the data? */
@@ -80,7 +92,7 @@ static qat_status run(const node_test *t, qat_registry *registry, const qat_fore
     qat_graph *graph = NULL;
     qat_node *last = NULL;
     qat_foreign_params params = {0};
-    bool const trains = is_training(t->graph);
+    bool const drops = is_dropping(t), trains = drops || is_training(t->graph);
     if (!t->inputs[0]->count || !want->count)
         return qat_fail(err, QAT_ERR_UNSUPPORTED, "an input or an output without values");
     node_test_sizes(t, &o);
@@ -104,7 +116,7 @@ static qat_status run(const node_test *t, qat_registry *registry, const qat_fore
             st = qat_fail(err, QAT_ERR_MISMATCH, "%zu values instead of %zu",
                           qat_shape_count(&last->shape), want->count);
         else
-            *worst = difference(last, want);
+            *worst = difference(last, want, drops);
     }
     qat_foreign_params_free(&params);
     qat_graph_free(graph);
