@@ -12,6 +12,7 @@
  * relative to the largest value; without -r, to 1 where that is larger.
  */
 #include "convert/onnx/import.h"
+#include "integers.h"
 #include "node_test.h"
 
 #include <math.h>
@@ -85,8 +86,16 @@ static bool is_training(const qat_foreign_graph *g)
     return false;
 }
 
+/** What became of one output. */
+struct result {
+    double worst; /* difference */
+    int way;
+    int64_t bytes, differing; /* of the integers that were compared */
+    qat_error no_integers;    /* why there are none */
+};
+
 static qat_status run(const node_test *t, qat_registry *registry, const qat_foreign_tensor *want,
-                      double *worst, qat_error *err)
+                      struct result *r, qat_error *err)
 {
     qat_foreign_options o;
     qat_graph *graph = NULL;
@@ -116,7 +125,10 @@ static qat_status run(const node_test *t, qat_registry *registry, const qat_fore
             st = qat_fail(err, QAT_ERR_MISMATCH, "%zu values instead of %zu",
                           qat_shape_count(&last->shape), want->count);
         else
-            *worst = difference(last, want, drops);
+            r->worst = difference(last, want, drops);
+        if (!st && integers_compare(registry, graph, input->shape.dims[0], &r->bytes, &r->differing,
+                                    &r->no_integers))
+            r->bytes = 0;
     }
     qat_foreign_params_free(&params);
     qat_graph_free(graph);
@@ -124,24 +136,24 @@ static qat_status run(const node_test *t, qat_registry *registry, const qat_fore
 }
 
 /** Run output `which` in the first way that builds it. */
-static qat_status run_ways(const char *folder, qat_registry *registry, int which, double *worst,
-                           int *way, qat_error *err)
+static qat_status run_ways(const char *folder, qat_registry *registry, int which, struct result *r,
+                           qat_error *err)
 {
     qat_status st = QAT_ERR_UNSUPPORTED;
     qat_error last = {0};
-    for (*way = 0; node_test_way(*way); ++*way) {
+    for (r->way = 0; node_test_way(r->way); r->way++) {
         node_test t;
         st = node_test_read(&t, folder, &last);
         if (!st)
             t.graph->outputs[0] = t.graph->outputs[which];
-        if (!st && !node_test_feed(&t, *way))
+        if (!st && !node_test_feed(&t, r->way))
             st = QAT_ERR_UNSUPPORTED;
         else if (!st)
-            st = run(&t, registry, t.outputs[which], worst, &last);
+            st = run(&t, registry, t.outputs[which], r, &last);
         node_test_free(&t);
         /* Constants are what most networks have; the batch is in the way of others. */
         bool const tells_more =
-            !*err->message || *way == 2 || strstr(err->message, "first dimension");
+            !*err->message || r->way == 2 || strstr(err->message, "first dimension");
         if (st && *last.message && tells_more)
             *err = last;
         if (!st || st == QAT_ERR_MISMATCH)
@@ -153,29 +165,36 @@ static qat_status run_ways(const char *folder, qat_registry *registry, int which
 
 static bool test_floats(const node_test *t, qat_registry *registry)
 {
-    double worst = 0;
-    int way = 0, compared = 0;
+    struct result r = {0};
+    int compared = 0;
     qat_error err = {0};
-    qat_status const st = run_ways(t->folder, registry, 0, &worst, &way, &err);
-    bool good = st != QAT_ERR_MISMATCH && (!st || *err.message);
+    qat_status const st = run_ways(t->folder, registry, 0, &r, &err);
     if (st) {
         tell(st == QAT_ERR_MISMATCH ? "differs" : "refused", t);
         printf(": %s\n", err.message);
-        return good;
+        return st != QAT_ERR_MISMATCH && *err.message;
     }
     for (int i = 1; i < t->n_outputs; i++) {
-        double other = 0;
-        int unused;
+        struct result other = {0};
         if (!node_test_floats(t->outputs[i]))
             continue;
-        qat_status const s = run_ways(t->folder, registry, i, &other, &unused, &err);
+        qat_status const s = run_ways(t->folder, registry, i, &other, &err);
         compared += !s;
-        worst = s == QAT_ERR_MISMATCH ? INFINITY : fmax(worst, other);
+        r.worst = s == QAT_ERR_MISMATCH ? INFINITY : fmax(r.worst, other.worst);
+        r.differing += other.differing;
     }
-    good = worst <= tolerance;
+    bool const good = r.worst <= tolerance && !r.differing;
     tell(good ? "ok" : "differs", t);
-    printf(": %.3g, %s", worst, node_test_way(way));
-    printf(compared ? ", and %d further outputs\n" : "\n", compared);
+    printf(": %.3g, %s", r.worst, node_test_way(r.way));
+    if (compared)
+        printf(", and %d further outputs", compared);
+    if (!*r.no_integers.message && !r.bytes)
+        printf("; it computes nothing\n");
+    else if (r.bytes)
+        printf("; in integers %lld of %lld bytes differ\n", (long long)r.differing,
+               (long long)r.bytes);
+    else
+        printf("; no integers: %s\n", r.no_integers.message);
     return good;
 }
 
