@@ -18,6 +18,7 @@ enum {
     QAT_FOREIGN_NODES_MAX = 32768,
     QAT_FOREIGN_NAMES_MAX = 524288, /* of values, counted wherever they stand */
     QAT_FOREIGN_INPUTS_MAX = 4096,  /* of one node */
+    QAT_FOREIGN_RUNS_MAX = 1024,    /* of evenly spaced positions that one node takes */
     QAT_FOREIGN_DEPTH_MAX = 32      /* messages within messages, of the file */
 };
 

@@ -154,31 +154,41 @@ static int64_t run_of(const int64_t *at, int64_t n)
     return count;
 }
 
+static qat_status check_positions(builder *b, const fv *x, int axis, const int64_t *at, int64_t n,
+                                  int *runs)
+{
+    qat_status const st = check_part(b, x, axis, n);
+    *runs = 0;
+    for (int64_t i = 0; i < n && !st; i++)
+        if (at[i] < 0 || at[i] >= x->dims[axis])
+            return fv_refuse(b, "a position of %lld, outside 0..%lld, in dimension %d",
+                             (long long)at[i], (long long)x->dims[axis] - 1, axis);
+    for (int64_t i = 0; i < n && !st; i += run_of(at + i, n - i))
+        if (++*runs > QAT_FOREIGN_RUNS_MAX)
+            return fv_refuse(b, "its positions are in more than %d runs of even, ascending steps",
+                             QAT_FOREIGN_RUNS_MAX);
+    return st;
+}
+
 qat_status fv_gather(builder *b, const fv *in, int axis, const int64_t *at, int64_t n, fv *y)
 {
-    enum { MOST_RUNS = 4096 };
+    enum { BYTES = 1024 }; /* of the node of a run */
     qat_shape shape;
-    int place, runs = 0;
+    int place, runs, made = 0;
     fv x = *in;
-    qat_status st = check_part(b, &x, axis, n);
-    for (int64_t i = 0; i < n && !st; i++)
-        if (at[i] < 0 || at[i] >= x.dims[axis])
-            st = fv_refuse(b, "a position of %lld, outside 0..%lld, in dimension %d",
-                           (long long)at[i], (long long)x.dims[axis] - 1, axis);
-    if (st)
-        return st;
-    if (run_of(at, n) == n)
+    qat_status st = check_positions(b, &x, axis, at, n, &runs);
+    if (!st && runs == 1)
         return fv_part(b, in, axis, at[0], n > 1 ? at[1] - at[0] : 1, n, y);
-    st = fv_around(b, &x, axis, &shape, &place);
+    if (!st)
+        st = fv_around(b, &x, axis, &shape, &place);
     qat_node *from = st ? NULL : fv_shaped(b, &x, shape);
-    qat_node **parts = from ? fv_take(b, &b->arena, (size_t)n, sizeof(qat_node *)) : NULL;
+    qat_node **parts = from ? fv_take(b, &b->arena, (size_t)runs, BYTES) : NULL;
     for (int64_t i = 0, count; parts && i < n; i += count) {
+        char name[16];
         count = run_of(at + i, n - i);
-        if (runs == MOST_RUNS)
-            return fv_refuse(b, "its positions have more than %d runs of even steps", MOST_RUNS);
-        parts[runs] =
-            slice(b, "part", from, place, at[i], count > 1 ? at[i + 1] - at[i] : 1, count);
-        if (!parts[runs++])
+        snprintf(name, sizeof name, "part%d", made);
+        parts[made] = slice(b, name, from, place, at[i], count > 1 ? at[i + 1] - at[i] : 1, count);
+        if (!parts[made++])
             return fv_graph_error(b);
     }
     qat_node *all = parts ? join(b, runs, parts, place) : NULL;

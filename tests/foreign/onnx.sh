@@ -33,6 +33,9 @@ if [ -d "$archive" ]; then
     fi
     if [ "$exact" -ge 4 ]; then ok "quantized operators are exact: $(sed -n 's/^exact test_\([^ ]*\).*/\1/p' nodes.txt | tr '\n' ' ')"
     else not_ok "of the quantized operators $exact are exact"; fi
+    float_only=$(grep '; no integers: ' nodes.txt)
+    if [ -z "$float_only" ]; then ok "$(grep -c 'in integers 0 of' nodes.txt) of them are frozen in both layouts, and the engine equals the exact evaluation"
+    else not_ok "no integers: $float_only"; fi
     # The tests of networks that have no other operators than those that are taken: by operator, and the reason of each refusal.
     taken="Conv|ConvTranspose|Gemm|MatMul|BatchNormalization|Relu|Clip|LeakyRelu|PRelu|HardSwish|HardSigmoid|Sigmoid|Tanh|Softmax"
     taken="$taken|Add|Sub|Mul|Div|Neg|Concat|Split|Slice|Gather|Pad|MaxPool|AveragePool|GlobalAveragePool|GlobalMaxPool|ReduceMean"

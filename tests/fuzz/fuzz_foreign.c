@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { SIDE_MAX = 16 };
+enum { SIDE_MAX = 16, ROW_MAX = 4096 };
 
 /** Sizes of data that the file's first input takes, if they are small. */
 static qat_foreign_options sizes_of(const qat_foreign_graph *g)
@@ -15,10 +15,18 @@ static qat_foreign_options sizes_of(const qat_foreign_graph *g)
     bool const last = g->channels_last;
     int *const to[] = {last ? &o.height : &o.channels, last ? &o.width : &o.height,
                        last ? &o.channels : &o.width};
-    if (!v || v->rank < 2 || v->rank > 4)
+    if (!v || v->rank < 1)
         return o;
     o.height = 1;
     o.width = 1;
+    if (v->rank == 1 || v->rank > 4 || v->dims[0] % 4 == 3) { /* a row; of one sample or of many */
+        o.channels = 1;
+        for (int i = v->rank > 4 && v->dims[0] % 2; i < v->rank; i++)
+            o.channels *= v->dims[i] > 0 && v->dims[i] <= SIDE_MAX && o.channels < ROW_MAX
+                              ? (int)v->dims[i]
+                              : 1;
+        return o;
+    }
     for (int i = 1; i < v->rank; i++) {
         int *size = v->rank == 3 && i == 2 ? (last ? &o.channels : &o.width)
                     : v->rank == 3 && last ? &o.width
