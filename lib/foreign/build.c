@@ -413,7 +413,8 @@ static bool has_form(const struct form *f, const int64_t *dims, int rank)
 
 /**
  * Place one sample, whose dimensions stand from `from` on: [C, H, W], [H, W, C], of signals [C, W],
- * [W, C], or [n]. Rows of numbers may have any dimensions, in the file's order.
+ * [W, C], or [n]. Rows of numbers, with one channel or one column, may have any dimensions, in the
+ * file's order.
  */
 static bool place_sample(const builder *b, const int64_t *given, int from, int rank, int64_t *dims,
                          int *axes)
@@ -437,13 +438,13 @@ static bool place_sample(const builder *b, const int64_t *given, int from, int r
         return true;
     }
     for (int k = from; k < from + rank; k++) {
-        if (given[k] < 1 || given[k] > c / n)
+        if (given[k] < 1 || given[k] > w * c / n)
             return false;
         n *= given[k];
         dims[k] = given[k];
         axes[k] = k;
     }
-    return h == 1 && w == 1 && n == c;
+    return h == 1 && (w == 1 || c == 1) && n == w * c;
 }
 
 /** The file's first dimension is the batch, or else the whole input is one sample. */

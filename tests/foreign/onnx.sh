@@ -59,6 +59,18 @@ else
     echo "SKIP onnx tests: no $archive (Debian: libonnx-testdata)"
 fi
 
+# ---------------------------------------------------------------- a list without a batch dimension, and volumes
+if python3 "$QAT_SOURCE_ROOT/tests/foreign/onnx_made.py" .; then
+    for name in list volume; do
+        printf '[data]\nkind = numbers\npath = numbers.csv\nvalue = value\n[model]\nonnx = %s.onnx\n[train]\nepochs = 3\nbatch = 8\nlr = 0.01\n[quant]\nenabled = yes\nquant_delay = 50%%\n[output]\ndir = %s\n' $name $name >$name.ini
+        check "train a network of a $name" "$tools/qat-train" $name.ini
+        check "export it" "$tools/qat-export" $name/last.ckpt $name.qm
+        has "its answers are equal" 'bytes compared, 0 differing' out.txt
+    done
+else
+    echo "SKIP networks of lists and volumes: no python3"
+fi
+
 # ---------------------------------------------------------------- networks
 for python in "${PEERS_TORCH:-}/bin/python" "${PEERS_PYTHON:-}" "${QAT_PYTHON:-}" python3; do
     [ -n "$python" ] && "$python" -c 'import torch, torchvision, onnx' 2>/dev/null && break
