@@ -62,8 +62,8 @@ typedef struct fv_operator {
     fv_build *build;
 } fv_operator;
 extern const fv_operator fv_layer_operators[], fv_product_operators[], fv_pool_operators[],
-    fv_elementwise_operators[], fv_shape_operators[], fv_part_operators[], fv_pad_operators[],
-    fv_resize_operators[];
+    fv_elementwise_operators[], fv_binary_operators[], fv_shape_operators[], fv_part_operators[],
+    fv_pad_operators[], fv_resize_operators[];
 
 /* ------------------------------------------------------------------ saying no */
 
@@ -98,6 +98,14 @@ qat_status fv_axis(const builder *b, int64_t axis, int rank, int *result);
 /** Set output i. */
 void fv_output(builder *b, int i, const fv *value);
 void fv_output_constant(builder *b, int i, const qat_foreign_tensor *constant);
+
+/* ------------------------------------------------------------------ the network's input */
+
+/**
+ * What the file's input is here: a batch in its first dimension, or one sample.
+ * @param input  [1, H, W, C]
+ */
+qat_status fv_place_input(builder *b, const qat_foreign_value *given, qat_node *input, fv *x);
 
 /* ------------------------------------------------------------------ values and memory */
 
@@ -174,6 +182,9 @@ qat_status fv_raise_rank(builder *b, fv *x, int rank);
 /** Repeat a value where it has 1 in a dimension and the other one, of these dimensions, has more.
  */
 qat_status fv_widen(builder *b, fv *x, int rank, const int64_t *dims);
+/** c x, or x / c, as a node with this part of a name. */
+qat_status fv_scaled(builder *b, const char *part, const fv *x, const qat_foreign_tensor *c,
+                     bool divide, fv *out);
 /** x + factor c, x + factor y. */
 qat_status fv_add_constant(builder *b, fv *x, const qat_foreign_tensor *c, float factor);
 qat_status fv_add_scaled(builder *b, fv *x, const fv *y, float factor);
@@ -186,13 +197,5 @@ void *fv_take(builder *b, qat_arena *arena, size_t count, size_t size);
 /** Compute the current node, whose inputs are known without data. *done false: it cannot be. */
 qat_status fv_fold(builder *b, bool *done);
 qat_foreign_tensor *fv_constant(builder *b, qat_foreign_type type, int rank, const int64_t *dims);
-
-/**
- * A constant that is added to or multiplied by a value, along the value's last dimension in memory;
- * the value is brought into an order in which it does.
- * @param node     the value, with its last dimension as long as *values
- */
-qat_status fv_along_last(builder *b, fv *value, const qat_foreign_tensor *constant, bool picture,
-                         qat_node **node, const float **values);
 
 #endif

@@ -62,7 +62,7 @@ fi
 # ---------------------------------------------------------------- a list without a batch dimension, and volumes
 if python3 "$QAT_SOURCE_ROOT/tests/foreign/onnx_made.py" .; then
     for name in list volume; do
-        printf '[data]\nkind = numbers\npath = numbers.csv\nvalue = value\n[model]\nonnx = %s.onnx\n[train]\nepochs = 3\nbatch = 8\nlr = 0.01\n[quant]\nenabled = yes\nquant_delay = 50%%\n[output]\ndir = %s\n' $name $name >$name.ini
+        printf '[data]\nkind = numbers\npath = numbers.csv\nvalue = value\nsplit = 0.8\n[model]\nonnx = %s.onnx\n[train]\nepochs = 3\nbatch = 8\nlr = 0.01\n[quant]\nenabled = yes\nquant_delay = 50%%\n[output]\ndir = %s\n' $name $name >$name.ini
         check "train a network of a $name" "$tools/qat-train" $name.ini
         check "export it" "$tools/qat-export" $name/last.ckpt $name.qm
         has "its answers are equal" 'bytes compared, 0 differing' out.txt

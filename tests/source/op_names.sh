@@ -10,7 +10,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 families='lib/infer/ops/op_[a-z0-9_]*\.c|lib/infer/host/drivers/fast_[a-z_]*\.c|lib/infer/host/loops/fast\.h|lib/integer/quant_[a-z_]*\.c|lib/integer/exact_conv\.c'
-tables='lib/infer/model/qm_read\.c|lib/infer/host/ops\.c|lib/integer/exact_eval\.c|lib/certify/(walk|signal)\.c|lib/export/([a-z]*/)?[a-z_]*\.c|lib/(foreign|convert/onnx)/[a-z_]*\.c|lib/debug/real_graph\.c'
+tables='lib/infer/model/qm_read\.c|lib/infer/host/ops\.c|lib/integer/exact_eval\.c|lib/certify/(walk|signal)\.c|lib/export/([a-z]*/)?[a-z_]*\.c|lib/(foreign(/ops)?|convert/onnx)/[a-z_]*\.c|lib/debug/real_graph\.c'
 # names that only integer ops have; what appends them to a graph says so with qat_emit or emit_move
 only='requantize|maximum|minimum|prelu|l2_normalization|arg_max'
 

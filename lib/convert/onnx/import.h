@@ -14,7 +14,7 @@
 #define QAT_CONVERT_ONNX_IMPORT_H
 
 #include "foreign/build.h"
-#include "foreign/window.h"
+#include "foreign/ops/window.h"
 #include "integer/quant_ops.h"
 
 /** Numbers of types in .onnx files. */

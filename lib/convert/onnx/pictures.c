@@ -1,6 +1,6 @@
 /** Operators on pictures and signals that have no weights: pools, Resize, the largest values. */
 #include "convert/onnx/import.h"
-#include "foreign/resize.h"
+#include "foreign/ops/resize.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * dimension is resized by itself: nearest positions are gathered; linear and cubic ones are sums of
  * the input's positions, which a convolution of one pixel computes along the dimension.
  */
-#include "foreign/resize.h"
+#include "foreign/ops/resize.h"
 
 #include <math.h>
 #include <string.h>

@@ -7,7 +7,7 @@
  *     [N, E S, V, O]        one conv2d over all
  *     [N, E, S, V, O]       of which the first rows of each plane are kept: others saw two planes
  */
-#include "foreign/volumes.h"
+#include "foreign/ops/volumes.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /** Conv, ConvTranspose, BatchNormalization. */
 #include "autograd/loops/batch_norm.h"
 #include "foreign/build.h"
-#include "foreign/volumes.h"
+#include "foreign/ops/volumes.h"
 
 #include <stdio.h>
 #include <string.h>

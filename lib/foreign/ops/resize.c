@@ -1,4 +1,4 @@
-#include "foreign/resize.h"
+#include "foreign/ops/resize.h"
 
 #include <math.h>
 #include <string.h>

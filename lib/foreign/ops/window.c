@@ -1,4 +1,4 @@
-#include "foreign/window.h"
+#include "foreign/ops/window.h"
 
 #include "qat/graph.h"
 

@@ -2,7 +2,7 @@
 #ifndef QAT_FOREIGN_VOLUMES_H
 #define QAT_FOREIGN_VOLUMES_H
 
-#include "foreign/window.h"
+#include "foreign/ops/window.h"
 
 /**
  * Add the convolution of x.

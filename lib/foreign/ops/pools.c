@@ -1,6 +1,6 @@
 /** Pools and means: MaxPool, AveragePool, GlobalAveragePool, GlobalMaxPool, ReduceMean. */
 #include "foreign/build.h"
-#include "foreign/window.h"
+#include "foreign/ops/window.h"
 
 #include <stdio.h>
 #include <string.h>
