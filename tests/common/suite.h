@@ -6,6 +6,16 @@
 #include <stdlib.h>
 
 /**
+ * ck_assert_msg for loops of thousands and more: Check's own writes to a file each time that it
+ * holds.
+ */
+#define test_assert_in_loop(holds, ...)                                                            \
+    do {                                                                                           \
+        if (!(holds))                                                                              \
+            ck_abort_msg(__VA_ARGS__);                                                             \
+    } while (0)
+
+/**
  * Run a suite, in one process for each test or all in this process, and print as much as asked.
  * Return the exit status of the program.
  */
