@@ -97,7 +97,11 @@ typedef struct qat_quant_options {
     bool power_of_two;                                   /* learned scales are powers of two */
     int64_t learn_delay; /* steps before learned ranges are learned; at least one step is needed to
                             start */
-    double range_rate;   /* learning rate of learned ranges, as a multiple of the network's */
+    double dampen; /* lambda of lambda (w - fake quantized w)^2, added to the loss of each weight;
+                      it rises from 0 at weight_delay to all of it at step `dampened`; 0: none. Not
+                      part of a checkpoint */
+    int64_t dampened;
+    double range_rate; /* learning rate of learned ranges, as a multiple of the network's */
     int n_layers;
     qat_quant_layer
         layers[QAT_QUANT_LAYERS_MAX]; /* if several match a layer, the last one counts */

@@ -1,6 +1,7 @@
 /**
  * A quantizer decides where the range of a fake-quantized tensor comes from, and which gradients
- * pass through it. The built-in quantizers (ema, tqt, lsq; bwn, twn, fgq, inq for weights) and a
+ * pass through it. The built-in quantizers (ema, tqt, lsq; pact for activations; bwn, twn,
+ * fgq, inq for weights) and a
  * user's own are entries of the registry: ops whose quant entry has the role QAT_ROLE_QUANTIZER and
  * names a qat_quantizer. The rewrites place these ops. Recipes choose them by name ([quant] ranges
  * = NAME, also for single layers). A plugin adds a quantizer as it adds a layer.
@@ -105,6 +106,7 @@ typedef struct qat_quantizer {
 
     /* Learned values: float numbers from which qat_qparams are made. */
     int learned_symmetric, learned_asymmetric; /* how many; 0: it learns nothing */
+    bool decays;                               /* weight decay applies to them */
     /** Set the values from which learning starts. */
     void (*start)(const qat_grid *grid, const qat_statistics *seen, float *learned);
     /** Called after the optimizer's step: bring the values back into their valid range. */

@@ -117,8 +117,21 @@ static cert_grid grid_of_lsq(const cert_seen *seen, const cert_grid *kind)
                          kind->symmetric ? 0 : fmin(seen->min, 0), kind);
 }
 
+/** pact: one end, of both signs where values of both were seen. */
+static cert_grid grid_of_pact(const cert_seen *seen, const cert_grid *kind)
+{
+    double const end = seen->learned ? (double)seen->learned[0]
+                                     : fmin(fmax(fmax(seen->max, -seen->min), 0x1p-60), 0x1p60);
+    double const lower = seen->min < 0 ? -end : 0;
+    if (seen->min == 0 && seen->max == 0)
+        return grid_of_range(0, 0, kind);
+    return grid_of_scale((end - lower) / steps_of(kind), lower, kind);
+}
+
 int cert_learned_values(const char *name, bool symmetric)
 {
+    if (strcmp(name, "pact") == 0)
+        return symmetric ? 0 : 1;
     if (strcmp(name, "tqt") != 0 && strcmp(name, "lsq") != 0)
         return 0;
     return symmetric ? 1 : 2;
@@ -137,6 +150,8 @@ cert_grid cert_grid_of_quantizer(const char *name, cert_seen seen, bool symmetri
         return grid_of_tqt(&seen, &kind);
     if (strcmp(name, "lsq") == 0)
         return grid_of_lsq(&seen, &kind);
+    if (strcmp(name, "pact") == 0)
+        return grid_of_pact(&seen, &kind);
     return (cert_grid){.unknown = true, .lo = lo, .hi = hi};
 }
 

@@ -21,6 +21,7 @@
 #include "fakequant/quantizer_op.h"
 #include "fakequant/range.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------ parameters, shape */
@@ -36,8 +37,10 @@ int qat_quantizer_params(const qat_node *node, qat_param_def *defs, qat_error *e
     defs[0] = (qat_param_def){.name = "range", .shape = QAT_SHAPE(channels, QZ_RANGE_VALUES)};
     if (learned == 0)
         return 1;
-    defs[1] = (qat_param_def){
-        .name = "learned", .shape = QAT_SHAPE(channels, learned), .trainable = true};
+    defs[1] = (qat_param_def){.name = "learned",
+                              .shape = QAT_SHAPE(channels, learned),
+                              .trainable = true,
+                              .decay = qat_node_quantizer(node)->decays};
     return 2;
 }
 
@@ -140,6 +143,27 @@ void qat_quantizer_forward(qat_node *node, const qat_run *run)
 
 /* ------------------------------------------------------------------ backward */
 
+static const double PI = 3.14159265358979323846;
+
+/** lambda of this step: it rises from 0 along half a cosine. */
+static double dampening(const qat_node *node, const qat_run *run)
+{
+    double const most = node->attrs[QZ_DAMPEN], begin = node->attrs[QZ_DELAY],
+                 steps = node->attrs[QZ_DAMPENED] - begin;
+    if (most <= 0 || !qz_is_weights(node))
+        return 0;
+    double const done = steps > 0 ? fmin(((double)run->step - begin) / steps, 1) : 1;
+    return most * (1 - cos(PI * done)) / 2;
+}
+
+/** The gradient of lambda (x - y)^2, y a constant, inside the range. */
+static void dampen(float twice_lambda, const qat_qparams *p, const float *x, const float *y,
+                   size_t n, float *dx)
+{
+    for (size_t i = 0; i < n; i++)
+        dx[i] += x[i] >= p->min && x[i] <= p->max ? twice_lambda * (x[i] - y[i]) : 0;
+}
+
 static void gradient(const qat_node *node, const qat_qparams *p, size_t at, size_t n,
                      qat_range_sums *sums)
 {
@@ -155,6 +179,9 @@ static void gradient(const qat_node *node, const qat_qparams *p, size_t at, size
     else
         qat_range_gradient(p, q->margin, x->value + at, node->value + at, node->grad + at, n, dx,
                            sums);
+    if (dx && qz_state_of(node)->dampening > 0)
+        dampen((float)(2 * qz_state_of(node)->dampening), p, x->value + at, node->value + at, n,
+               dx);
 }
 
 static void gradient_piece(void *context, int i, int thread)
@@ -206,8 +233,9 @@ static void learn(const qat_node *node)
 
 void qat_quantizer_backward(qat_node *node, const qat_run *run)
 {
-    const qz_state *state = qz_state_of(node);
+    qz_state *state = qz_state_of(node);
     qat_node *x = node->inputs[0];
+    state->dampening = dampening(node, run);
     bool const learns = state->learning && node->inputs[QZ_LEARNED]->grad;
     if (!state->active) {
         if (x->grad)
@@ -239,5 +267,9 @@ const qat_attr_def qat_quantizer_attrs[] = {
                     "1: the last node of those that share a range; it updates the range"},
     [QZ_POWER_OF_TWO] = {"power_of_two", QAT_ATTR_INT, 0, 0, 1, NULL,
                          "1: scales are powers of two"},
+    [QZ_DAMPEN] = {"dampen", QAT_ATTR_REAL, 0, 0, 1e6, NULL,
+                   "weights: lambda, by which they are drawn to their codes at the end"},
+    [QZ_DAMPENED] = {"dampened", QAT_ATTR_INT, 0, 0, QAT_NEVER, NULL,
+                     "the step from which on they are drawn with all of it"},
     [QZ_ATTRS] = {NULL, QAT_ATTR_INT, 0, 0, 0, NULL, NULL},
 };

@@ -1,6 +1,7 @@
 /**
  * Learned ranges: tqt (Jain et al., "Trained Quantization Thresholds") and lsq (Esser et al.,
- * "Learned Step Size Quantization"), for weights and activations.
+ * "Learned Step Size Quantization"), for weights and activations; and pact (Choi et al.,
+ * "Parameterized Clipping Activation"), for activations.
  *
  *     y = s (clamp(round(x / s) + Z, lo, hi) - Z)
  *
@@ -23,14 +24,16 @@
  *     lsq    s              symmetric       s                               dL/ds g
  *            s, a           [a, a + n s]                                    dL/ds g, dL/da g
  *                           g = 1 / sqrt(N P),  P = n for asymmetric ranges
+ *     pact   the end t      asymmetric      t / n           dL/dt = A          a = 0
+ *                           with two ends   2 t / n         dL/dt = A - B      a = -t
  *
  * If only one end was observed, the other is 0 and stays there (after a ReLU, the lower end): tqt
  * and lsq are then the unsigned forms of the papers. If neither end was observed, learning waits
  * (quantizer.c). With power_of_two, s is rounded up to a power of two. Gradients treat this as a
  * factor: d s(s0) / d s0 = s / s0. For tqt these are the paper's gradients.
  *
- * tqt starts from the observed ends, lsq from s = 2 mean|x| / sqrt(P); an asymmetric lsq with two
- * ends starts from the ends.
+ * tqt and pact start from the observed ends, lsq from s = 2 mean|x| / sqrt(P); an asymmetric lsq
+ * with two ends starts from the ends. Weight decay draws the ends of pact to 0, as in the paper.
  */
 #include "fakequant/quantizer.h"
 
@@ -156,6 +159,39 @@ static void lsq_learn(const qat_grid *grid, const qat_statistics *seen, const qa
         gradient[LSQ_LOWER] = seen->min < 0 ? (sums->above + sums->below) * factor : 0;
 }
 
+/* ------------------------------------------------------------------ pact */
+
+static bool has_two_ends(const qat_statistics *seen)
+{
+    return seen->min < 0;
+}
+
+static void pact_limit(const qat_grid *grid, const qat_statistics *seen, float *learned)
+{
+    learned[0] = fmaxf(LSQ_LEAST, fminf(LSQ_MOST, learned[0]));
+}
+
+static void pact_start(const qat_grid *grid, const qat_statistics *seen, float *learned)
+{
+    learned[0] = fmaxf(seen->max, -seen->min);
+    pact_limit(grid, seen, learned);
+}
+
+static qat_qparams pact_choose(const qat_grid *grid, const qat_statistics *seen,
+                               const float *learned)
+{
+    double const end = (double)learned[0], lower = has_two_ends(seen) ? -end : 0;
+    if (seen->min == 0 && seen->max == 0)
+        return qat_range_qparams(grid, 0, 0);
+    return qat_scale_qparams(grid, (end - lower) / qat_grid_steps(grid), lower);
+}
+
+static void pact_learn(const qat_grid *grid, const qat_statistics *seen, const qat_qparams *p,
+                       const float *learned, const qat_range_sums *sums, double *gradient)
+{
+    gradient[0] = sums->above - (has_two_ends(seen) ? sums->below : 0);
+}
+
 /* ------------------------------------------------------------------ entries */
 
 #define TQT(weights_)                                                                              \
@@ -170,10 +206,19 @@ static void lsq_learn(const qat_grid *grid, const qat_statistics *seen, const qa
         .start = lsq_start, .limit = lsq_limit, .choose = lsq_choose, .learn = lsq_learn           \
     }
 
+static const qat_quantizer pact = {.name = "pact",
+                                   .learned_asymmetric = 1,
+                                   .decays = true,
+                                   .start = pact_start,
+                                   .limit = pact_limit,
+                                   .choose = pact_choose,
+                                   .learn = pact_learn,
+                                   .margin = 0.5f};
 static const qat_quantizer tqt = TQT(false), tqt_weights = TQT(true), lsq = LSQ(false),
                            lsq_weights = LSQ(true), grid_ema = {.name = "ema"},
                            grid_ema_weights = {.name = "ema", .weights = true};
 
+static const qat_quant pact_quant = {.role = QAT_ROLE_QUANTIZER, .quantizer = &pact};
 static const qat_quant tqt_quant = {.role = QAT_ROLE_QUANTIZER, .quantizer = &tqt},
                        tqt_weights_quant = {.role = QAT_ROLE_QUANTIZER, .quantizer = &tqt_weights},
                        lsq_quant = {.role = QAT_ROLE_QUANTIZER, .quantizer = &lsq},
@@ -186,6 +231,8 @@ const qat_op qat_op_tqt =
     QAT_QUANTIZER_OP("tqt", "the range of an activation, by trained log thresholds", &tqt_quant);
 const qat_op qat_op_tqt_weights = QAT_QUANTIZER_OP(
     "tqt_weights", "the range of weights, by trained log thresholds", &tqt_weights_quant);
+const qat_op qat_op_pact =
+    QAT_QUANTIZER_OP("pact", "the range of an activation, by a learned clip", &pact_quant);
 const qat_op qat_op_lsq =
     QAT_QUANTIZER_OP("lsq", "the range of an activation, by a learned step size", &lsq_quant);
 const qat_op qat_op_lsq_weights = QAT_QUANTIZER_OP(

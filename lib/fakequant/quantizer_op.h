@@ -23,6 +23,7 @@ typedef struct qz_piece {
 
 typedef struct qz_state {
     bool active, learning;
+    double dampening;                    /* lambda in this step */
     double batch[QAT_OBSERVER_KEPT_MAX]; /* activations: of a training step */
 } qz_state;
 

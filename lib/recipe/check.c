@@ -94,6 +94,8 @@ static qat_status check_forward(const qat_recipe *r, qat_error *err)
         key = key_of_ranges(r, "activation_ranges", r->quant.activation_ranges);
     if (!key && r->quant.power_of_two)
         key = "power_of_two";
+    if (!key && r->quant.dampen > 0)
+        key = "dampen";
     return key ? clash_in("quant", r, key, "forward", why, err) : check_layers_forward(r, err);
 }
 

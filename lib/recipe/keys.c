@@ -418,6 +418,9 @@ static const qat_key keys[] = {
           "when quantization starts if that is later"),
     REAL(quant, range_rate, "1", 0, 1e6,
          "learning rate of learned ranges, as a multiple of train.lr"),
+    REAL(quant, dampen, "0", 0, 1e6,
+         "how strongly weights are drawn to their codes at the end of the run, so that they do not "
+         "oscillate between two; it rises from 0 when their quantization starts. 0: not at all"),
     STEPS_LIST(quant, inq_stages, "",
                "inq: the four steps from which on 50, 75, 87.5 and 100 % of the weights are "
                "frozen; empty: after each quarter of the run"),

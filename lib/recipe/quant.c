@@ -206,6 +206,8 @@ qat_status qat_recipe_quant_options(qat_quant_options *q, const qat_recipe *r,
     q->input_max = input->max;
     q->power_of_two = r->quant.power_of_two;
     q->range_rate = r->quant.range_rate;
+    q->dampen = r->quant.dampen;
+    q->dampened = total;
     q->fraction = qat_recipe_fraction(r);
     set_delays(q, r, per_epoch, total);
     qat_status st = set_ranges(q->weight_ranges, r, "weight_ranges", r->quant.weight_ranges, true,

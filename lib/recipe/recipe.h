@@ -175,7 +175,7 @@ struct qat_recipe {
         qat_steps quant_delay, weight_delay, activation_delay, bn_freeze_delay, learn_delay;
         const char *ranges, *weight_ranges, *activation_ranges; /* names; "auto": as ranges */
         bool power_of_two;
-        double range_rate;
+        double range_rate, dampen;
         int64_t bn_reestimate;
         qat_steps range_log_every;
         qat_steps_list inq_stages;

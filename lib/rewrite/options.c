@@ -119,6 +119,8 @@ static qat_status check_ranges(const qat_quant_options *o, qat_error *err)
     if (!st && !(o->range_rate >= 0 && isfinite(o->range_rate)))
         st = qat_fail(err, QAT_ERR_ARGUMENT, "range_rate %g is not a finite number >= 0",
                       o->range_rate);
+    if (!st && !(o->dampen >= 0 && isfinite(o->dampen)))
+        st = qat_fail(err, QAT_ERR_ARGUMENT, "dampen %g is not a finite number >= 0", o->dampen);
     if (!st && (o->n_layers < 0 || o->n_layers > QAT_QUANT_LAYERS_MAX))
         st = qat_fail(err, QAT_ERR_ARGUMENT, "%d overrides of layers are not in 0..%d", o->n_layers,
                       QAT_QUANT_LAYERS_MAX);
@@ -162,6 +164,8 @@ qat_status qat_quant_check_forward(const qat_quant_options *o, qat_error *err)
     qat_status st = QAT_OK;
     if (o->forward != QAT_FORWARD_INTEGER)
         return QAT_OK;
+    if (o->dampen > 0)
+        return not_on_integers(NULL, "dampen", "above 0", err);
     st = check_observed(NULL, o->weight_ranges, o->activation_ranges, o->power_of_two, err);
     for (int i = 0; !st && i < o->n_layers; i++) {
         const qat_quant_layer *l = &o->layers[i];

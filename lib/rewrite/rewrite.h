@@ -32,6 +32,7 @@ typedef struct rw_settings {
     int input_bits;             /* 0: as they come */
     bool symmetric, per_tensor; /* weights */
     bool power_of_two, is_float;
+    double dampen;                       /* weights */
     const qat_op *weights, *activations; /* quantizers */
 } rw_settings;
 

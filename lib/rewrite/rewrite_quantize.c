@@ -24,7 +24,7 @@ const qat_op *rw_quantizer_op(const qat_op *named, const rw_settings *settings)
 {
     if (settings->power_of_two && named == &qat_op_fake_quant)
         return &qat_op_ema_grid;
-    if (settings->power_of_two && named == &qat_op_fake_quant_weights)
+    if ((settings->power_of_two || settings->dampen > 0) && named == &qat_op_fake_quant_weights)
         return &qat_op_ema_grid_weights;
     return named;
 }
@@ -37,6 +37,8 @@ void rw_learning_attrs(const rw_maker *m, const qat_op *op, const rw_settings *s
     attrs[QZ_LEARN] = (double)rw_delay(m, m->options->learn_delay);
     attrs[QZ_DECAY] = m->options->ema_decay;
     attrs[QZ_POWER_OF_TWO] = settings->power_of_two;
+    attrs[QZ_DAMPEN] = settings->dampen;
+    attrs[QZ_DAMPENED] = settings->dampen > 0 ? (double)rw_delay(m, m->options->dampened) : 0;
 }
 
 /** The attributes that all fake_quant nodes have, for a tensor with these settings. */

@@ -170,7 +170,8 @@ static qat_status settings_of_all(const rw_analysis *a, const qat_quant_options 
                        .input_bits = o->input_bits,
                        .symmetric = o->layout == QAT_LAYOUT_INT8,
                        .per_tensor = o->layout == QAT_LAYOUT_UINT8,
-                       .power_of_two = o->power_of_two};
+                       .power_of_two = o->power_of_two,
+                       .dampen = o->dampen};
     qat_status const st = find_quantizer(a, "", "", weights, true, &s->weights, err);
     return st ? st : find_quantizer(a, "", "", activations, false, &s->activations, err);
 }

@@ -16,8 +16,8 @@ static bool chance(qat_rng *rng, uint32_t percent)
 
 static const char *some_quantizer(qat_rng *rng)
 {
-    static const char *const names[] = {"ema", "tqt", "lsq"};
-    return names[qat_rng_below(rng, 3)];
+    static const char *const names[] = {"ema", "tqt", "lsq", "pact"};
+    return names[qat_rng_below(rng, 4)];
 }
 
 static const char *some_weights_quantizer(qat_rng *rng)

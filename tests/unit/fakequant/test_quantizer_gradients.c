@@ -267,6 +267,54 @@ START_TEST(test_lsq_two_ends)
 }
 END_TEST
 
+/* pact by hand, 2 bits: the end t is 3, and only what lies beyond it moves it. */
+START_TEST(test_pact)
+{
+    static const float one[] = {0, 0.4f, 1.4f, 2.7f, 3.4f, 5, 9, 1},
+                       up[] = {1, 2, 4, 8, 16, 32, 64, 128};
+    bool const two_ends = _i == 1;
+    struct bench const b = bench_build("pact", "bits=2 learn=1", false, QAT_SHAPE(1, 8));
+    memcpy(b.x->value, one, sizeof one);
+    if (two_ends)
+        b.x->value[1] = -9;
+    bench_observe(&b);
+    ck_assert_float_eq(bench_learned(&b)[0], 9);
+    bench_learned(&b)[0] = two_ends ? 4.5f : 3; /* s = 3, Z = 2: -6, -3, 0, 3; or s = 1 */
+    qat_run const run = bench_train_at(1);
+    qat_graph_forward(g, &run);
+    static const float y[2][8] = {{0, 0, 1, 3, 3, 3, 3, 1}, {0, -6, 0, 3, 3, 3, 3, 0}};
+    for (int i = 0; i < 8; i++)
+        ck_assert_float_eq(b.q->value[i], y[_i][i]);
+    bench_backward(&b, up, &run);
+    /* above 3.5, or above 4.5: 5 and 9; below -7.5: -9 */
+    ck_assert_float_eq(bench_learned_grad(&b)[0], 32 + 64 - (two_ends ? 2 : 0));
+    ck_assert_float_eq(b.x->grad[6], 0);
+    ck_assert_float_eq(b.x->grad[4], 16);
+    ck_assert(qat_node_learned(b.q)->decay);
+}
+END_TEST
+
+/* Weights inside the range are drawn to their codes, by 2 lambda (w - y); lambda rises. */
+START_TEST(test_dampening)
+{
+    static const float x[] = {-5, -1.1f, 0.2f, 0.9f, 1.6f, 4}, up[6] = {0};
+    static const double share[] = {0, 0.5, 1, 1};
+    struct bench const b = bench_build(
+        "lsq_weights", "bits=3 layout=int8 learn=1 dampen=0.25 dampened=20", true, QAT_SHAPE(1, 6));
+    memcpy(b.x->value, x, sizeof x);
+    bench_observe(&b);
+    bench_learned(&b)[0] = 1; /* y: -3, -1, 0, 1, 2, 3 */
+    qat_run const run = bench_train_at(10 * _i);
+    qat_graph_forward(g, &run);
+    bench_backward(&b, up, &run);
+    static const double distance[] = {0, -0.1, 0.2, -0.1, -0.4, 0};
+    for (int i = 0; i < 6 && _i > 0; i++)
+        ck_assert_double_eq_tol((double)b.x->grad[i], 2 * 0.25 * share[_i] * distance[i], 1e-6);
+    for (int i = 0; i < 6 && _i == 0; i++)
+        ck_assert_float_eq(b.x->grad[i], 0);
+}
+END_TEST
+
 /* ------------------------------------------------------------------ by hand */
 
 /* 3 bits, symmetric: codes -3..3. */
@@ -304,6 +352,8 @@ int main(void)
     tcase_add_loop_test(tc, test_unsigned_activation, 0, 8);
     tcase_add_loop_test(tc, test_two_ends, 0, 8);
     tcase_add_test(tc, test_lsq_two_ends);
+    tcase_add_loop_test(tc, test_pact, 0, 2);
+    tcase_add_loop_test(tc, test_dampening, 0, 4);
     tcase_add_test(tc, test_by_hand);
     suite_add_tcase(suite, tc);
     return test_run_suite(suite);

@@ -252,6 +252,8 @@ START_TEST(test_table)
         }
     ck_assert_ptr_eq(qat_find_quantizer(registry, "ema", false), &qat_op_fake_quant);
     ck_assert_ptr_eq(qat_find_quantizer(registry, "ema", true), &qat_op_fake_quant_weights);
+    ck_assert_ptr_nonnull(qat_find_quantizer(registry, "pact", false));
+    ck_assert_ptr_null(qat_find_quantizer(registry, "pact", true));
     ck_assert_ptr_null(qat_find_quantizer(registry, "relu", false));
 }
 END_TEST
