@@ -12,7 +12,7 @@
 static tool_list sets, plots, heats;
 static const char *out, *baseline_text, *columns, *seconds = "1";
 static int64_t seeds = 1, slots = 1, threads, verify = 1000;
-static bool bench, only_table;
+static bool bench, predict, only_table;
 
 static const tool_option options[] = {
     {"--set", TOOL_LIST, &sets, "SECTION.KEY=V[,V...]",
@@ -47,6 +47,10 @@ static const tool_option options[] = {
      "draw a heat map of a column over two settings; with OTHER, of its relative\n"
      "change against that column. Files: DIR/heat-*.png and .svg (repeatable)",
      0, 0},
+    {"--predict", TOOL_FLAG, &predict, NULL,
+     "search the bits of each cell within its budget (qat-train --budget --dry-run)\n"
+     "and train nothing",
+     0, 0},
     {"--table", TOOL_FLAG, &only_table, NULL,
      "run nothing, print the table of the runs that are there", 0, 0},
     {0}};
@@ -54,7 +58,7 @@ static const tool_option options[] = {
 static const tool me = {
     "qat-sweep",
     "RECIPE.ini... --out DIR [--set SECTION.KEY=V[,V...]]... [--seeds N]\n"
-    "                 [--jobs N] [--threads N] [--verify N] [--bench [--seconds S]]\n"
+    "                 [--jobs N] [--threads N] [--verify N] [--bench [--seconds S] | --predict]\n"
     "                 [--baseline CELL] [--columns NAME[,NAME...]] [--table]\n"
     "                 [--plot [log:]X,Y[@KEY=VALUE][+X,Y...][/KEY...]]... [--heat "
     "VALUE[:OTHER],KEY,KEY]...",
@@ -182,6 +186,8 @@ int main(int argc, char **argv)
     tool_parse(&me, argc, argv, &recipes);
     if (!out)
         tool_usage(&me, "--out DIR is missing");
+    if (bench && predict)
+        tool_usage(&me, "--predict trains nothing that --bench could measure");
     if (strlen(out) > 250)
         tool_usage(&me, "--out %.80s...: the path is too long", out);
     sweep s = {.out = out,
@@ -190,6 +196,7 @@ int main(int argc, char **argv)
                .threads = (int)threads,
                .verify = (int)verify,
                .bench = bench,
+               .predict = predict,
                .bench_seconds = seconds};
     check_seconds();
     set_grid(&s, &recipes);

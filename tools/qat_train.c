@@ -1,5 +1,6 @@
 /** qat-train: trains as a recipe says. */
 #include "qat/train.h"
+#include "tools/budget/budget_tool.h"
 #include "tools/common/limits.h"
 #include "tools/common/plugins.h"
 #include "tools/live/view.h"
@@ -14,7 +15,7 @@
 static tool_list sets, plugins;
 static const char *out_dir, *init, *progress;
 static int64_t threads;
-static bool resume, overwrite, dry_run, print_keys, print_ops;
+static bool resume, overwrite, with_budget, dry_run, print_keys, print_ops;
 
 static const tool_option options[] = {
     {"--set", TOOL_LIST, &sets, "SECTION.KEY=VALUE", "override a key of the recipe (repeatable)", 0,
@@ -32,6 +33,10 @@ static const tool_option options[] = {
     {"--resume", TOOL_FLAG, &resume, NULL, "continue from DIR/last.ckpt", 0, 0},
     {"--overwrite", TOOL_FLAG, &overwrite, NULL, "start again in a folder that has a checkpoint", 0,
      0},
+    {"--budget", TOOL_FLAG, &with_budget, NULL,
+     "choose the bits of each layer within the recipe's [budget], write them to\n"
+     "DIR/budget.ini, and train with them; with --dry-run, choose only",
+     0, 0},
     {"--progress", TOOL_TEXT, &progress, "none|plain|bar|full",
      "what is shown of the run. plain: a line for each row of log.csv; bar (default): also a\n"
      "progress bar on a terminal; full: instead of it curves, the slowest layers, memory",
@@ -51,7 +56,7 @@ static const tool_option options[] = {
 static const tool me = {
     "qat-train",
     "RECIPE.ini [--set SECTION.KEY=VALUE]... [--out DIR] [--threads N]\n                 "
-    "[--init CKPT|FILE.npz] [--plugin FILE.so]... [--resume|--overwrite] [--dry-run]\n"
+    "[--init CKPT|FILE.npz] [--plugin FILE.so]... [--resume|--overwrite] [--budget] [--dry-run]\n"
     "                 [--max-memory MIB] [--progress none|plain|bar|full]\n"
     "       qat-train --keys\n"
     "       qat-train [RECIPE.ini] [--plugin FILE.so]... --ops",
@@ -502,12 +507,13 @@ static const char *title_of(const qat_recipe *recipe)
     return *qat_recipe_get(recipe, "model.name", name) ? name : slash ? slash + 1 : source;
 }
 
-static int train(const qat_recipe *recipe)
+/** Train in a folder (NULL: that of the recipe). */
+static int train_in(const qat_recipe *recipe, const char *dir, bool continues)
 {
     judged = qat_recipe_number(recipe, "data.validation") > 0 ? "validation" : "test";
     figures last = {0};
-    qat_train_options const o = {.dir = out_dir,
-                                 .resume = resume,
+    qat_train_options const o = {.dir = dir,
+                                 .resume = continues,
                                  .overwrite = overwrite,
                                  .progress = on_progress,
                                  .stop = asked_to_stop,
@@ -536,6 +542,66 @@ static int train(const qat_recipe *recipe)
     return 0;
 }
 
+static int train(const qat_recipe *recipe)
+{
+    return train_in(recipe, out_dir, resume);
+}
+
+/* ------------------------------------------------------------------ with a budget */
+
+/** Without weights to begin with, train the float network first. */
+static int train_float(qat_recipe *recipe, const budget_wanted *w)
+{
+    char dir[1024];
+    qat_recipe *of_float;
+    qat_error err;
+    if (budget_float_recipe(&of_float, recipe, w, dir, &err))
+        return tool_failed(&me, &err);
+    if (!of_float)
+        return 0;
+    printf("no train.init: the float network is trained first, in %s\n", tool_shown(dir));
+    int const failed = train_in(of_float, dir, budget_is_begun(dir) && !overwrite);
+    qat_recipe_free(of_float);
+    if (failed)
+        return failed;
+    return budget_use_float(recipe, dir, &err) ? tool_failed(&me, &err) : 0;
+}
+
+static int train_within_budget(qat_recipe *recipe)
+{
+    char dir[QAT_RECIPE_VALUE_MAX];
+    qat_recipe *chosen = NULL;
+    qat_error err;
+    budget_wanted const w = {.dir = out_dir ? out_dir : qat_recipe_get(recipe, "output.dir", dir),
+                             .resume = resume,
+                             .overwrite = overwrite,
+                             .plugins = &plugins,
+                             .memory = training_memory(),
+                             .log = &notes,
+                             .stop = asked_to_stop};
+    tool_threads(threads ? threads : number(recipe, "train.threads"));
+    catch_signals();
+    int status = !dry_run && budget_spare_run(&w, &err) ? tool_failed(&me, &err) : 0;
+    if (!status && !dry_run)
+        status = train_float(recipe, &w);
+    if (!status && budget_search(&chosen, recipe, &w, &err))
+        status = tool_failed(&me, &err);
+    if (!status && !dry_run)
+        status = train_in(chosen, w.dir, resume && budget_is_begun(w.dir));
+    qat_recipe_free(chosen);
+    return status;
+}
+
+/** A budget that nobody asks to keep has no effect. */
+static void tell_of_budget(const qat_recipe *recipe)
+{
+    static const char *const keys[] = {"budget.flash", "budget.ram", "budget.macs_bits"};
+    for (size_t i = 0; !with_budget && i < sizeof keys / sizeof *keys; i++)
+        if (qat_recipe_number(recipe, keys[i]) > 0)
+            fprintf(stderr, "%s: warning: %s: %s has no effect without --budget\n", me.name,
+                    tool_shown(qat_recipe_source(recipe)), keys[i]);
+}
+
 /** --init replaces train.init, also if --set gives it. */
 static void set_init(void)
 {
@@ -559,7 +625,7 @@ int main(int argc, char **argv)
         return show_keys();
     if (resume && overwrite)
         tool_usage(&me, "give either --resume or --overwrite, not both");
-    if (resume && init)
+    if (resume && init && !with_budget) /* a search begins with these weights again */
         tool_usage(&me, "give either --resume or --init, not both");
     read_progress();
     set_init();
@@ -569,10 +635,13 @@ int main(int argc, char **argv)
         return tool_failed(&me, &err);
     bool const failed =
         recipe && !print_ops && qat_recipe_tell_idle(recipe, &tool_log, &err) != QAT_OK;
-    int const status = failed      ? tool_failed(&me, &err)
-                       : print_ops ? show_ops(recipe)
-                       : dry_run   ? show_costs(recipe)
-                                   : train(recipe);
+    if (recipe && !print_ops)
+        tell_of_budget(recipe);
+    int const status = failed        ? tool_failed(&me, &err)
+                       : print_ops   ? show_ops(recipe)
+                       : with_budget ? train_within_budget(recipe)
+                       : dry_run     ? show_costs(recipe)
+                                     : train(recipe);
     qat_recipe_free(recipe);
     return status;
 }

@@ -14,6 +14,7 @@
  *   dataset.h  loaders, procedural sets, augmentation, prefetching
  *   task.h     what networks answer: how they learn to, how answers are judged and told
  *   train.h    recipes, networks by name, the training loop, checkpoints
+ *   budget.h   the bits of each layer under a budget of flash, RAM and multiply-adds
  *   plugin.h   custom layers and tasks in a shared object
  *   rounding.h how an accumulator becomes a code, for kernels of one's own
  *   ptq.h      post-training quantization: calibration, equalization, bias correction
@@ -27,7 +28,7 @@
  *
  *   no members here        qat_recipe, qat_graph, qi_host ...: anything, programs only ask
  * functions a member struct_size   qi_host_options, qat_train_options, qat_deploy_options,
- *                          qat_dataset_options, qat_write_options: members are added at the end. 0,
+ *                          qat_dataset_options, qat_write_options, qat_budget_options: members are added at the end. 0,
  * which a zeroed struct has, is the size of version 0.1; a program that sets later members sets
  * struct_size = sizeof, too. Larger than the library knows is QAT_ERR_UNSUPPORTED given by the
  * library   qat_dataset_info, qat_batch, qat_train_progress, by a const pointer: members are added
@@ -39,6 +40,7 @@
 #define QAT_QAT_H
 
 #include "qat/border.h"
+#include "qat/budget.h"
 #include "qat/certify.h"
 #include "qat/convert.h"
 #include "qat/dataset.h"

@@ -39,7 +39,7 @@ enum {
     QAT_QUANTIZER_NAME_MAX = 32,
     QAT_WIDE_BITS =
         16, /* of activations: TensorFlow Lite's 16x8, with layout int8, profile tflite */
-    QAT_QUANT_LAYERS_MAX = 32,
+    QAT_QUANT_LAYERS_MAX = 256,
     QAT_INQ_STAGES = 4,
     QAT_QUANT_CHANGES = 4 + QAT_INQ_STAGES,
     QAT_QUANT_WHERE_MAX =

@@ -3,6 +3,8 @@
  * so the network is exported with random parameters, and with ranges that follow from the range of
  * the input.
  */
+#include "deploy/device.h"
+
 #include "deploy/integer_model.h"
 #include "recipe/recipe.h"
 #include "task/task.h"
@@ -57,34 +59,70 @@ static qat_status finish(qat_qgraph *graph, const qat_graph *network, const qat_
     return st;
 }
 
-static qat_status measure(qat_device_needs *needs, const qat_qgraph *graph,
-                          const qi_kernel_list *kernels, qat_error *err)
+/** Arrays of zeros in the place of the inputs and outputs of a known-answer test. */
+typedef struct no_answers {
+    const void **inputs, **outputs;
+    void *zeros;
+} no_answers;
+
+static size_t largest(const qat_qgraph *graph, const int *tensors, int n, size_t most)
 {
-    qat_qm_metadata const metadata = {.description = ""};
+    for (int i = 0; i < n; i++) {
+        size_t const bytes = qat_qtensor_bytes(&graph->tensors[tensors[i]]);
+        most = bytes > most ? bytes : most;
+    }
+    return most;
+}
+
+static bool make_no_answers(no_answers *a, const qat_qgraph *graph)
+{
+    size_t const most = largest(graph, graph->outputs, graph->n_outputs,
+                                largest(graph, graph->inputs, graph->n_inputs, 1));
+    *a = (no_answers){.inputs = calloc((size_t)graph->n_inputs + 1, sizeof *a->inputs),
+                      .outputs = calloc((size_t)graph->n_outputs + 1, sizeof *a->outputs),
+                      .zeros = calloc(most, 1)};
+    if (!a->inputs || !a->outputs || !a->zeros)
+        return false;
+    for (int i = 0; i < graph->n_inputs; i++)
+        a->inputs[i] = a->zeros;
+    for (int i = 0; i < graph->n_outputs; i++)
+        a->outputs[i] = a->zeros;
+    return true;
+}
+
+static void free_no_answers(no_answers *a)
+{
+    free(a->inputs);
+    free(a->outputs);
+    free(a->zeros);
+}
+
+static qat_status measure(qat_device_needs *needs, int64_t *qm_bytes, const qat_qgraph *graph,
+                          const qat_qm_metadata *metadata, const qi_kernel_list *kernels,
+                          qat_error *err)
+{
     uint8_t *qm = NULL;
-    size_t bytes;
+    size_t bytes = 0;
     qi_host *host = NULL;
     qi_host_options const options = {.custom = kernels, .isa = "scalar", .limits = QI_NO_LIMITS};
-    qat_status st = qat_qm_write(graph, &metadata, &qm, &bytes, err);
+    qat_status st = qat_qm_write(graph, metadata, &qm, &bytes, err);
     if (!st)
         st = qi_host_open_bytes(&host, qm, bytes, "the network", &options, err);
     if (!st) {
         qi_sizes const sizes = qi_host_sizes(host);
         *needs = (qat_device_needs){(int64_t)sizes.arena, (int64_t)sizes.model};
+        *qm_bytes = (int64_t)bytes;
     }
     qi_host_close(host);
     free(qm);
     return st;
 }
 
-qat_status qat_device_needs_of(qat_device_needs *needs, const qat_recipe *recipe,
-                               const qat_plugins *plugins, const qat_graph *network,
-                               const qat_input_info *input, qat_error *err)
+static qat_status freeze(qat_qgraph **graph, const qat_recipe *recipe, const qat_graph *network,
+                         const qat_input_info *input, qat_error *err)
 {
     qat_quant_options options;
     qat_graph *eval = NULL;
-    qat_qgraph *graph = NULL;
-    *needs = (qat_device_needs){0};
     qat_status st =
         qat_recipe_quant_options(&options, recipe, qat_graph_registry(network), input, 1, 1, err);
     if (!st)
@@ -94,14 +132,52 @@ qat_status qat_device_needs_of(qat_device_needs *needs, const qat_recipe *recipe
         st = make_eval(&eval, network, &options, input, err);
     }
     if (!st)
-        st = qat_freeze(&graph, eval, (qat_profile)recipe->quant.profile, NULL, err);
+        st = qat_freeze(graph, eval, (qat_profile)recipe->quant.profile, NULL, err);
     if (!st && input->type != QAT_SAMPLE_F32)
-        st = qat_qgraph_add_input_table(graph, input->channels, input->mean, input->std, err);
+        st = qat_qgraph_add_input_table(*graph, input->channels, input->mean, input->std, err);
     if (!st)
-        st = finish(graph, network, recipe, input, err);
-    if (!st)
-        st = measure(needs, graph, qat_plugins_kernels(plugins), err);
-    qat_qgraph_free(graph);
+        st = finish(*graph, network, recipe, input, err);
     qat_graph_free(eval);
+    return st;
+}
+
+qat_status qat_device_needs_of(qat_device_needs *needs, const qat_recipe *recipe,
+                               const qat_plugins *plugins, const qat_graph *network,
+                               const qat_input_info *input, qat_error *err)
+{
+    qat_qm_metadata const metadata = {.description = ""};
+    qat_qgraph *graph = NULL;
+    int64_t bytes;
+    *needs = (qat_device_needs){0};
+    qat_status st = freeze(&graph, recipe, network, input, err);
+    if (!st)
+        st = measure(needs, &bytes, graph, &metadata, qat_plugins_kernels(plugins), err);
+    qat_qgraph_free(graph);
+    return st;
+}
+
+qat_status qat_device_file_of(qat_device_needs *needs, int64_t *qm_bytes, const qat_recipe *recipe,
+                              const qat_plugins *plugins, const qat_graph *network,
+                              const qat_input_info *input, const char *const *labels, int n_labels,
+                              qat_error *err)
+{
+    qat_qm_metadata metadata = {.description = *recipe->model.name ? recipe->model.name
+                                                                   : "trained by qat-train",
+                                .labels = labels,
+                                .n_labels = n_labels,
+                                .preprocessing = qat_preprocessing_of(input)};
+    qat_qgraph *graph = NULL;
+    no_answers answers = {0};
+    *needs = (qat_device_needs){0};
+    *qm_bytes = 0;
+    qat_status st = freeze(&graph, recipe, network, input, err);
+    if (!st && !make_no_answers(&answers, graph))
+        st = qat_out_of_memory(err, "costs");
+    metadata.kat_inputs = answers.inputs;
+    metadata.kat_outputs = answers.outputs;
+    if (!st)
+        st = measure(needs, qm_bytes, graph, &metadata, qat_plugins_kernels(plugins), err);
+    free_no_answers(&answers);
+    qat_qgraph_free(graph);
     return st;
 }

@@ -176,6 +176,29 @@ static qat_status check_scales(const qat_recipe *r, qat_error *err)
                     err);
 }
 
+/** Check that no number of bits is given twice, which would be two names for one choice. */
+static qat_status check_bits_once(const qat_recipe *r, const char *key, const qat_int_list *bits,
+                                  qat_error *err)
+{
+    char where[QAT_RECIPE_WHERE_MAX], setting[256];
+    for (int i = 0; i < bits->n; i++)
+        for (int k = 0; k < i; k++) {
+            if (bits->v[i] != bits->v[k])
+                continue;
+            qat_recipe_where(r, "budget", key, where);
+            setting_of(r, "budget", key, setting, sizeof setting);
+            return qat_fail(err, QAT_ERR_ARGUMENT, "%s: budget.%s: %d is given twice", where,
+                            setting, (int)bits->v[i]);
+        }
+    return QAT_OK;
+}
+
+static qat_status check_budget(const qat_recipe *r, qat_error *err)
+{
+    qat_status const st = check_bits_once(r, "weight_bits", &r->budget.weight_bits, err);
+    return st ? st : check_bits_once(r, "activation_bits", &r->budget.activation_bits, err);
+}
+
 /** Check that steps of the same unit are in order. */
 static qat_status check_milestones(const qat_recipe *r, qat_error *err)
 {
@@ -243,6 +266,8 @@ qat_status qat_recipe_check(const qat_recipe *r, qat_error *err)
         st = check_milestones(r, err);
     if (!st)
         st = check_plateaus(r, err);
+    if (!st)
+        st = check_budget(r, err);
     if (!st)
         st = check_wide(r, err);
     return st ? st : check_forward(r, err);

@@ -226,6 +226,16 @@ static bool has_inq(const qat_recipe *r)
     return found;
 }
 
+static bool has_budget(const qat_recipe *r)
+{
+    return r->budget.flash || r->budget.ram || r->budget.macs_bits;
+}
+
+static bool takes_traces(const qat_recipe *r)
+{
+    return r->budget.sensitivity == QAT_SENSITIVITY_HESSIAN;
+}
+
 /** A condition of keys: is it met, which key decides it, and its text in a warning. */
 typedef struct condition {
     bool (*met)(const qat_recipe *);
@@ -297,6 +307,10 @@ static const condition teacher = {has_teacher, "distill", "teacher", "without di
 static const condition quantized = {trains_quantized, "quant", "enabled",
                                     "without quant.enabled = yes"};
 
+static const condition budget = {has_budget, "budget", "flash",
+                                 "without budget.flash, budget.ram or budget.macs_bits"};
+static const condition traces = {takes_traces, "budget", "sensitivity",
+                                 "without budget.sensitivity = hessian"};
 static const condition tables = {has_columns, "data", "kind",
                                  "without data.kind = table or numbers"};
 static const condition huber = {is_huber, "regression", "loss", "without regression.loss = huber"};
@@ -372,6 +386,13 @@ static const struct need {
     {"quant", "range_log_every", &quantized},
     {"quant", "forward", &quantized},
     {"quant", "inq_stages", &inq},
+    {"budget", "probes", &traces},
+    {"budget", "weight_bits", &budget},
+    {"budget", "activation_bits", &budget},
+    {"budget", "keep", &budget},
+    {"budget", "sensitivity", &budget},
+    {"budget", "samples", &budget},
+    {"budget", "table", &budget},
 };
 
 static const condition *condition_of(const qat_key *key)

@@ -27,6 +27,14 @@
     {                                                                                              \
 #s, #n, QAT_KEY_INT, initial, min, max, NULL, true, AT(s.n), meaning                       \
     }
+#define BYTES(s, n, initial, min, max, meaning)                                                    \
+    {                                                                                              \
+#s, #n, QAT_KEY_BYTES, initial, min, max, NULL, false, AT(s.n), meaning                    \
+    }
+#define COUNT(s, n, initial, min, max, meaning)                                                    \
+    {                                                                                              \
+#s, #n, QAT_KEY_COUNT, initial, min, max, NULL, false, AT(s.n), meaning                    \
+    }
 #define REAL(s, n, initial, min, max, meaning)                                                     \
     {                                                                                              \
 #s, #n, QAT_KEY_REAL, initial, min, max, NULL, false, AT(s.n), meaning                     \
@@ -441,6 +449,31 @@ static const qat_key keys[] = {
          "training data"),
     REAL(quant, input_max, "auto", -1e30, 1e30, "high end of that range; auto: in the same way"),
 
+    BYTES(budget, flash, "0", 0, INT_BIG,
+          "qat-train --budget chooses the bits of each layer within this: the most bytes of the "
+          ".qm, whose weights are packed; 0: no limit"),
+    BYTES(budget, ram, "0", 0, INT_BIG,
+          "the most bytes of RAM on a device, arena and model memory; 0: no limit"),
+    COUNT(budget, macs_bits, "0", 0, 9e15,
+          "the most of the sum over layers of multiply-adds x weight bits x bits of the "
+          "activations that they multiply; 0: no limit"),
+    INTS(budget, weight_bits, "2, 3, 4, 8", 2, 8,
+         "bits of weights to choose from; empty: all layers keep theirs"),
+    INTS(budget, activation_bits, "", 2, 8,
+         "bits of activations to choose from; empty: all layers keep theirs"),
+    TEXT(budget, keep, "", false,
+         "layers that keep the bits that [quant] and [quant.layer] give them: patterns of names, "
+         "separated by commas; also @first, @last"),
+    CHOICE(budget, sensitivity, "measured", "measured|hessian",
+           "what a layer's bits cost. measured: the loss with this layer alone at these bits; "
+           "hessian: for weights the trace of the loss's Hessian, times the squared rounding "
+           "errors (HAWQ-V2)"),
+    INT(budget, samples, "1000", 1, INT_BIG, "training samples on which that is measured"),
+    INT(budget, probes, "16", 1, 100000, "hessian: random vectors for the trace"),
+    TEXT(budget, table, "", true,
+         "file with what was measured, which runs share; empty: sensitivity.csv in the run's "
+         "folder"),
+
     TEXT(plugin, path, "", true,
          "shared objects with custom layers and tasks, separated by commas; only training loads "
          "them"),
@@ -501,6 +534,12 @@ static void write_type(qat_writer *w, const qat_key *k)
         break;
     case QAT_KEY_INT:
         qat_write_text(w, "integer %.0f..%.0f", k->min, k->max);
+        break;
+    case QAT_KEY_BYTES:
+        qat_write_text(w, "bytes %.0f..%.0f, such as 32K or 1M", k->min, k->max);
+        break;
+    case QAT_KEY_COUNT:
+        qat_write_text(w, "integer %.0f..%.0f, such as 2500K, 40M or 3G", k->min, k->max);
         break;
     case QAT_KEY_REAL:
         qat_write_text(w, "number %s..%s", lo, hi);

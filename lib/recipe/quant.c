@@ -121,13 +121,15 @@ qat_status qat_quant_layer_set(qat_quant_layer *layer, const char *name, const c
 qat_status qat_recipe_quant_layer(qat_quant_layer *layer, const qat_recipe *r,
                                   const qat_recipe_layer *from, qat_error *err)
 {
+    /* without the folder: checkpoints have this text, and do not depend on where a recipe lies */
+    const char *slash = strrchr(r->source, '/'), *file = slash ? slash + 1 : r->source;
     qat_status st = QAT_OK;
     *layer = qat_quant_layer_defaults(from->name);
     bool set = !from->line;
     for (int i = 0; i < from->n_entries; i++)
         set = set || !from->entries[i].line;
     if (from->line)
-        snprintf(layer->where, sizeof layer->where, "%.38s:%d%s", r->source, from->line,
+        snprintf(layer->where, sizeof layer->where, "%.38s:%d%s", file, from->line,
                  set ? " and --set" : "");
     else
         snprintf(layer->where, sizeof layer->where, "--set");

@@ -72,6 +72,9 @@ typedef enum qat_value_kind {
     QAT_VALUE_NONE
 } qat_value_kind;
 
+/** What the bits of a layer cost: the values of budget.sensitivity. */
+typedef enum qat_sensitivity { QAT_SENSITIVITY_MEASURED, QAT_SENSITIVITY_HESSIAN } qat_sensitivity;
+
 /** The values of model.task. */
 typedef enum qat_task_choice { QAT_TASK_AUTO, QAT_TASK_ANOMALY } qat_task_choice;
 
@@ -180,6 +183,14 @@ struct qat_recipe {
         qat_steps range_log_every;
         qat_steps_list inq_stages;
     } quant;
+    struct {
+        int64_t flash, ram, macs_bits;             /* 0: no limit */
+        qat_int_list weight_bits, activation_bits; /* empty: not chosen */
+        const char *keep;                          /* patterns of layers */
+        int sensitivity;                           /* qat_sensitivity */
+        int64_t samples, probes;
+        const char *table; /* path; empty: in the run's folder */
+    } budget;
     struct {
         const char *path; /* shared objects, separated by commas */
     } plugin;

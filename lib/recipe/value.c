@@ -43,6 +43,35 @@ static bool integer_at(const char *text, int64_t *value, const char **end)
     return stop != text && errno == 0;
 }
 
+/** By what the letter after an integer multiplies it; 0: not a letter of this kind of key. */
+static int64_t factor_of(qat_key_type type, char letter)
+{
+    static const char letters[] = "KMG";
+    int64_t const step = type == QAT_KEY_BYTES ? 1024 : 1000;
+    const char *found = letter ? strchr(letters, letter) : NULL;
+    int64_t factor = 1;
+    if (!found || (type == QAT_KEY_BYTES && letter == 'G'))
+        return 0;
+    for (const char *l = letters; l <= found; l++)
+        factor *= step;
+    return factor;
+}
+
+/** "32K" */
+static bool amount_at(qat_key_type type, const char *text, int64_t *value, const char **end)
+{
+    if (!integer_at(text, value, end))
+        return false;
+    int64_t const factor = factor_of(type, **end);
+    if (!factor)
+        return true;
+    ++*end;
+    if (*value > INT64_MAX / factor || *value < -(INT64_MAX / factor))
+        return false;
+    *value *= factor;
+    return true;
+}
+
 static bool in_range(const qat_key *key, double value)
 {
     return value >= key->min && value <= key->max;
@@ -213,6 +242,13 @@ static void expectation(const qat_key *key, const char *given, char *text, size_
     case QAT_KEY_INT:
         qat_format(text, max, "an integer in %.0f..%.0f", key->min, key->max);
         break;
+    case QAT_KEY_BYTES:
+        qat_format(text, max, "bytes in %.0f..%.0f, such as 32K or 1M", key->min, key->max);
+        break;
+    case QAT_KEY_COUNT:
+        qat_format(text, max, "an integer in %.0f..%.0f, such as 2500K, 40M or 3G", key->min,
+                   key->max);
+        break;
     case QAT_KEY_REAL:
         snprintf(text, max, "a number in %s..%s%s", lo, hi, or_auto);
         break;
@@ -261,6 +297,14 @@ static bool parse_value(qat_recipe *recipe, const qat_key *key, const char *text
     case QAT_KEY_INT: {
         int64_t value;
         if (!integer_at(text, &value, &end) || *end || !in_range(key, (double)value))
+            return false;
+        *(int64_t *)to = value;
+        return true;
+    }
+    case QAT_KEY_BYTES:
+    case QAT_KEY_COUNT: {
+        int64_t value;
+        if (!amount_at(key->type, text, &value, &end) || *end || !in_range(key, (double)value))
             return false;
         *(int64_t *)to = value;
         return true;
@@ -401,6 +445,8 @@ void qat_recipe_get_text(const qat_recipe *recipe, const qat_key *key, char *tex
         snprintf(text, max, "%s", *(const bool *)from ? "yes" : "no");
         break;
     case QAT_KEY_INT:
+    case QAT_KEY_BYTES:
+    case QAT_KEY_COUNT:
         snprintf(text, max, "%lld", (long long)*(const int64_t *)from);
         break;
     case QAT_KEY_REAL:

@@ -13,6 +13,7 @@ typedef struct sweep_job {
     char *recipe;   /* the recipe with the cell's settings, as text; owned */
     char *plugins;  /* its plugin.path, which the commands after training are given; owned */
     bool quantized; /* quant.enabled */
+    bool budgeted;  /* it has a budget, so its bits are searched */
     bool failed;
 } sweep_job;
 
@@ -21,6 +22,7 @@ typedef struct sweep {
     qat_sweep_grid grid;               /* axis 0: recipes */
     int seeds, slots, threads, verify; /* threads 0: as the recipes say */
     bool bench;
+    bool predict; /* only search the bits */
     const char *bench_seconds;
     sweep_job *jobs; /* job cell * seeds + (seed - 1); owned */
     int n_jobs;

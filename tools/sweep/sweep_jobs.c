@@ -114,8 +114,14 @@ static qat_status prepare_job(sweep *s, int index, qat_error *err)
     snprintf(dir, sizeof dir, "%.700s/%s/seed-%d", s->out, name, index % s->seeds + 1);
     job->dir = strdup(dir);
     job->quantized = qat_recipe_number(recipe, "quant.enabled") != 0;
+    job->budgeted = qat_recipe_number(recipe, "budget.flash") > 0 ||
+                    qat_recipe_number(recipe, "budget.ram") > 0 ||
+                    qat_recipe_number(recipe, "budget.macs_bits") > 0;
     job->plugins = strdup(qat_recipe_get(recipe, "plugin.path", plugins));
     st = job->dir && job->plugins ? check_begun(job, recipe, err) : qat_out_of_memory(err, dir);
+    if (!st && s->predict && !job->budgeted)
+        st = qat_fail(err, QAT_ERR_ARGUMENT, "--predict: %.100s has no budget: set budget.flash",
+                      name);
     if (!st)
         st = qat_recipe_write(recipe, &job->recipe, err);
     qat_recipe_free(recipe);

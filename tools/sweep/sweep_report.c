@@ -42,6 +42,9 @@ static qat_status collect_job(const sweep_job *job, qat_results *r, int row, qat
     snprintf(path, sizeof path, "%.900s/bench-float.out", job->dir);
     if (!st)
         st = qat_results_read_latency(r, row, path, err);
+    snprintf(path, sizeof path, "%.900s/budget.json", job->dir);
+    if (!st && job->budgeted)
+        st = qat_results_read(r, row, path, err);
     snprintf(path, sizeof path, "%.900s/train.out", job->dir);
     FILE *trained = fopen(path, "r");
     if (trained)

@@ -78,12 +78,27 @@ static void add_plugins(command_line *c, const sweep_job *job)
 
 /* ------------------------------------------------------------------ steps */
 
+/** Search the bits of a budget, and train nothing. */
+static void predict(command_line *c, const sweep *s, const sweep_job *job)
+{
+    add_tool(c, "qat-train");
+    add_file(c, job->dir, "recipe.ini");
+    add(c, "--budget");
+    add(c, "--dry-run");
+    add(c, "--out");
+    add(c, job->dir);
+    if (s->threads)
+        add_number(c, "--threads", s->threads);
+}
+
 static void train(command_line *c, const sweep *s, const sweep_job *job)
 {
     add_tool(c, "qat-train");
     add_file(c, job->dir, "recipe.ini");
     add(c, "--out");
     add(c, job->dir);
+    if (job->budgeted)
+        add(c, "--budget");
     if (is_there(job->dir, "last.ckpt"))
         add(c, "--resume");
     if (s->threads)
@@ -153,6 +168,9 @@ typedef struct step {
     void (*build)(command_line *c, const sweep *s, const sweep_job *job);
 } step;
 
+/** All that --predict does. */
+static const step prediction = {"predict", false, false, predict};
+
 static const step steps[] = {
     {"train", false, false, train},        {"export", true, false, export},
     {"eval-qm", true, false, evaluate_qm}, {"eval", false, false, evaluate_checkpoint},
@@ -161,9 +179,11 @@ static const step steps[] = {
 enum { STEPS = sizeof steps / sizeof steps[0] };
 
 /** The first step of this pass that is not done; NULL: none. */
-static const step *next_step(const sweep_job *job, bool alone)
+static const step *next_step(const sweep *s, const sweep_job *job, bool alone)
 {
     char file[32];
+    if (s->predict)
+        return alone || is_there(job->dir, "predict.out") ? NULL : &prediction;
     for (int i = 0; i < STEPS; i++) {
         snprintf(file, sizeof file, "%s.out", steps[i].name);
         if (steps[i].alone == alone && (job->quantized || !steps[i].of_models) &&
@@ -177,7 +197,7 @@ int sweep_unfinished(const sweep *s)
 {
     int n = 0;
     for (int i = 0; i < s->n_jobs; i++)
-        n += next_step(&s->jobs[i], false) || (s->bench && next_step(&s->jobs[i], true));
+        n += next_step(s, &s->jobs[i], false) || (s->bench && next_step(s, &s->jobs[i], true));
     return n;
 }
 
@@ -204,7 +224,7 @@ static bool next(void *context, int index, qat_command *command)
 {
     pass *p = context;
     sweep_job *job = &p->s->jobs[index];
-    const step *todo = job->failed ? NULL : next_step(job, p->alone);
+    const step *todo = job->failed ? NULL : next_step(p->s, job, p->alone);
     if (!todo)
         return false;
     if (begin(job, &p->err)) {
@@ -240,7 +260,7 @@ static bool ended(void *context, int index, int status)
 {
     pass *p = context;
     sweep_job *job = &p->s->jobs[index];
-    const step *done = next_step(job, p->alone);
+    const step *done = next_step(p->s, job, p->alone);
     char part[SWEEP_PATH_MAX], path[SWEEP_PATH_MAX];
     snprintf(part, sizeof part, "%.900s/%s.part", job->dir, done->name);
     snprintf(path, sizeof path, "%.900s/%s.%s", job->dir, done->name, status ? "log" : "out");

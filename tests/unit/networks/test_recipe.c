@@ -780,7 +780,7 @@ START_TEST(test_too_many_names)
         const char *message;
     } texts[] = {
         {"", "[layer.l%d]\n", 8193, "r.ini:8193: more than 8192 sections [layer.NAME]"},
-        {"", "[quant.layer l%d]\n", 33, "r.ini:33: more than 32 sections [quant.layer PATTERN]"},
+        {"", "[quant.layer l%d]\n", 257, "r.ini:257: more than 256 sections [quant.layer PATTERN]"},
         {"[layer.a]\n", "k%d = 1\n", 65, "r.ini:66: k64: more than 64 keys in one section"},
         {"", ";%060d\n", 70000, "r.ini: a recipe of more than 4194304 bytes"}};
     char *text = many_lines(texts[_i].before, texts[_i].line, texts[_i].n);
@@ -790,6 +790,37 @@ START_TEST(test_too_many_names)
 END_TEST
 
 /** Every kind of key as text and as a number. */
+/** Sizes with letters: of bytes by 1024, of counts by 1000. */
+START_TEST(test_budget)
+{
+    char text[QAT_RECIPE_VALUE_MAX];
+    qat_recipe *r = parse("[budget]\nflash = 32K\nram = 1M\nmacs_bits = 3G\n"
+                          "weight_bits = 8, 3\nactivation_bits =\nkeep = @first, a/*\n");
+    ck_assert_int_eq(r->budget.flash, 32 * 1024);
+    ck_assert_int_eq(r->budget.ram, 1024 * 1024);
+    ck_assert_int_eq(r->budget.macs_bits, INT64_C(3000000000));
+    ck_assert_double_eq(qat_recipe_number(r, "budget.macs_bits"), 3e9);
+    ck_assert_str_eq(qat_recipe_get(r, "budget.flash", text), "32768");
+    ck_assert_int_eq(r->budget.weight_bits.n, 2);
+    ck_assert_int_eq(r->budget.activation_bits.n, 0);
+    qat_recipe_free(r);
+    refuse("[budget]\nflash = 32k\n",
+           "r.ini:2: budget.flash = 32k: expected bytes in 0..2147483647, such as 32K or 1M");
+    refuse("[budget]\nram = 1G\n",
+           "r.ini:2: budget.ram = 1G: expected bytes in 0..2147483647, such as 32K or 1M");
+    refuse("[budget]\nflash = 4096M\n",
+           "r.ini:2: budget.flash = 4096M: expected bytes in 0..2147483647, such as 32K or 1M");
+    refuse("[budget]\nmacs_bits = 9999999999999999G\n",
+           "r.ini:2: budget.macs_bits = 9999999999999999G: expected an integer in "
+           "0..9000000000000000, such as 2500K, 40M or 3G");
+    refuse("[budget]\nweight_bits = 4, 9\n",
+           "r.ini:2: budget.weight_bits = 4, 9: expected at most 24 integers in 2..8, separated by "
+           "commas");
+    refuse("[budget]\nactivation_bits = 4, 8, 4\n",
+           "r.ini:2: budget.activation_bits = 4,8,4: 4 is given twice");
+}
+END_TEST
+
 START_TEST(test_ask)
 {
     char text[QAT_RECIPE_VALUE_MAX];
@@ -859,6 +890,7 @@ int main(void)
     Suite *suite = suite_create("recipe");
     TCase *tc = tcase_create("recipe");
     tcase_add_test(tc, test_defaults);
+    tcase_add_test(tc, test_budget);
     tcase_add_test(tc, test_ask);
     tcase_add_test(tc, test_set);
     tcase_add_test(tc, test_values);

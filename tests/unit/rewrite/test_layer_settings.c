@@ -288,7 +288,7 @@ START_TEST(test_refused)
     options.range_rate = -1;
     refuse("range_rate -1 is not a finite number >= 0");
     options.n_layers = QAT_QUANT_LAYERS_MAX + 1;
-    refuse("33 overrides of layers are not in 0..32");
+    refuse("257 overrides of layers are not in 0..256");
 }
 END_TEST
 

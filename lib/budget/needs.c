@@ -1,0 +1,265 @@
+/**
+ * What a device needs, by the export of the network with random weights, and whether the budget can
+ * be kept at all.
+ *
+ * Bytes of weights follow from their bits; everything else in the file does not depend on them. The
+ * arena may: then the choices of single layers that would make it too large are removed.
+ */
+#include "budget/search.h"
+
+#include "base/words.h"
+#include "deploy/device.h"
+#include "recipe/recipe.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SET_MAX = 256, ALL_BITS = 8, ROOM = BUDGET_PATTERN_MAX - 1 };
+
+/* ------------------------------------------------------------------ the recipe of a choice */
+
+/** Characters that a line "[quant.layer NAME]" cannot keep, or that mean something in a pattern. */
+static char plain(char c)
+{
+    return strchr("]*?[;=\r\n\t", c) ? '?' : c;
+}
+
+static bool is_unique(const budget_network *net, const char *pattern, const char *name)
+{
+    int n = 0;
+    for (int i = 0; i < net->n_layers; i++)
+        n += qat_matches(pattern, net->layers[i].name);
+    return n == 1 && qat_matches(pattern, name);
+}
+
+bool budget_pattern_of(const budget_network *net, const char *name,
+                       char pattern[BUDGET_PATTERN_MAX])
+{
+    size_t const n = strlen(name);
+    for (size_t head = n > ROOM ? ROOM / 2 : n;; head--) {
+        size_t const tail = n > ROOM ? ROOM - 1 - head : 0;
+        size_t at = 0;
+        for (size_t i = 0; i < head; i++)
+            pattern[at++] = plain(name[i]);
+        if (n > ROOM)
+            pattern[at++] = '*';
+        for (size_t i = 0; i < tail; i++)
+            pattern[at++] = plain(name[n - tail + i]);
+        pattern[at] = 0;
+        if (is_unique(net, pattern, name))
+            return true;
+        if (n <= ROOM || head == 0)
+            return false;
+    }
+}
+
+typedef struct set_list {
+    char (*text)[SET_MAX];
+    const char **at;
+    int n;
+} set_list;
+
+static qat_status add_choice(set_list *s, const budget_network *net, int item, int bits,
+                             qat_error *err)
+{
+    char pattern[BUDGET_PATTERN_MAX];
+    const budget_tensor *t = &net->tensors[item];
+    const char *name = net->layers[t->layer].name;
+    if (!budget_pattern_of(net, name, pattern))
+        return qat_fail(err, QAT_ERR_UNSUPPORTED,
+                        "no section [quant.layer] can name layer %s alone: name it in budget.keep",
+                        name);
+    snprintf(s->text[s->n], SET_MAX, "quant.layer %s.%s=%d", pattern,
+             t->weights ? "weight_bits" : "activation_bits", bits);
+    s->at[s->n] = s->text[s->n];
+    s->n++;
+    return QAT_OK;
+}
+
+/** Keys of [budget] as they are in a recipe without one. */
+static const char *const reset[] = {"budget.flash=0",
+                                    "budget.ram=0",
+                                    "budget.macs_bits=0",
+                                    "budget.weight_bits=2,3,4,8",
+                                    "budget.activation_bits=",
+                                    "budget.keep=",
+                                    "budget.sensitivity=measured",
+                                    "budget.samples=1000",
+                                    "budget.probes=16",
+                                    "budget.table="};
+enum { RESETS = sizeof reset / sizeof *reset };
+
+qat_status budget_recipe_of(qat_recipe **made, const qat_recipe *recipe, const budget_network *net,
+                            const int *choice, qat_error *err)
+{
+    size_t const room = (size_t)net->n_items + RESETS + 1;
+    set_list s = {.text = calloc(room, sizeof *s.text), .at = calloc(room, sizeof *s.at)};
+    char *text = NULL;
+    *made = NULL;
+    qat_status st = s.text && s.at ? QAT_OK : qat_out_of_memory(err, recipe->source);
+    for (int i = 0; !st && i < RESETS; i++)
+        s.at[s.n++] = reset[i];
+    for (int i = 0; !st && i < net->n_items; i++) {
+        const budget_item *item = &net->items[i];
+        if (choice ? !net->tensors[i].kept : net->tensors[i].weights)
+            st = add_choice(&s, net, i, choice ? item->bits[choice[i]] : ALL_BITS, err);
+    }
+    if (!st)
+        st = qat_recipe_write(recipe, &text, err);
+    if (!st)
+        st = qat_recipe_parse(made, text, recipe->source, s.at, s.n, err);
+    free(text);
+    free(s.text);
+    free(s.at);
+    return st;
+}
+
+/* ------------------------------------------------------------------ needs of one choice */
+
+typedef struct needs {
+    int64_t file, ram;
+} needs;
+
+static qat_status needs_of(needs *n, const qat_budget *b, const budget_meter *m, const int *choice,
+                           qat_error *err)
+{
+    const qat_dataset_info *info = qat_dataset_info_of(m->data);
+    const qat_task *task = m->input.task;
+    const char *first = task->first_label ? task->first_label(b->recipe) : NULL;
+    bool const labelled = info->labels && task->units;
+    int const count = labelled ? m->input.classes + (first != NULL) : 0;
+    const char **labels = calloc((size_t)count + 1, sizeof *labels);
+    qat_recipe *recipe = NULL;
+    qat_device_needs device;
+    if (!labels)
+        return qat_out_of_memory(err, "budget");
+    for (int i = 0; i < count; i++)
+        labels[i] = first && i == 0 ? first : info->labels[i - (first != NULL)];
+    qat_status st = budget_recipe_of(&recipe, b->recipe, &b->net, choice, err);
+    if (!st)
+        st = qat_device_file_of(&device, &n->file, recipe, m->plugins, m->float_graph, &m->input,
+                                labels, count, err);
+    n->ram = st ? 0 : device.arena_bytes + device.model_bytes;
+    qat_recipe_free(recipe);
+    free(labels);
+    return st;
+}
+
+static qat_status find_other_flash(qat_budget *b, const budget_meter *m, qat_error *err)
+{
+    needs all;
+    qat_status const st = needs_of(&all, b, m, NULL, err);
+    b->other_flash = all.file;
+    for (int i = 0; i < b->net.n_items; i++)
+        if (b->net.tensors[i].weights)
+            b->other_flash -=
+                budget_packed_bytes(&b->net.shapes[b->net.tensors[i].layer], ALL_BITS);
+    return st;
+}
+
+/* ------------------------------------------------------------------ RAM */
+
+/** Remove the choices with which the item alone, all others at their fewest bits, takes too much.
+ */
+static qat_status remove_large(qat_budget *b, const budget_meter *m, int item, int *choice,
+                               qat_error *err)
+{
+    budget_item *it = &b->net.items[item];
+    qat_status st = QAT_OK;
+    int n = 0;
+    budget_item kept = *it;
+    for (int c = 0; !st && c < it->n; c++) {
+        needs one = {0};
+        choice[item] = c;
+        st = needs_of(&one, b, m, choice, err);
+        if (one.ram > b->recipe->budget.ram)
+            continue;
+        kept.bits[n] = it->bits[c];
+        kept.bytes[n++] = it->bytes[c];
+    }
+    kept.n = n;
+    *it = kept;
+    choice[item] = n - 1;
+    return st;
+}
+
+static qat_status check_ram(qat_budget *b, const budget_meter *m, qat_error *err)
+{
+    int const n = b->net.n_items;
+    int64_t const limit = b->recipe->budget.ram;
+    int *choice = calloc((size_t)n + 1, sizeof *choice);
+    needs most, least = {0};
+    char where[QAT_RECIPE_WHERE_MAX];
+    if (!choice)
+        return qat_out_of_memory(err, "budget");
+    qat_status st = needs_of(&most, b, m, choice, err);
+    budget_least(b->net.items, n, choice);
+    if (!st)
+        st = needs_of(&least, b, m, choice, err);
+    b->ram = least.ram;
+    if (!st && limit && least.ram > limit) {
+        qat_recipe_where(b->recipe, "budget", "ram", where);
+        st = qat_fail(err, QAT_ERR_ARGUMENT,
+                      "%s: budget.ram = %lld: the network needs at least %lld bytes of RAM, arena "
+                      "and model memory, with any of these bits",
+                      where, (long long)limit, (long long)least.ram);
+    }
+    for (int i = 0; !st && limit && most.ram > limit && i < n; i++)
+        st = remove_large(b, m, i, choice, err);
+    free(choice);
+    return st;
+}
+
+/* ------------------------------------------------------------------ the least */
+
+/** "conv1 2, conv2 2, ...": the fewest bits, cut to fit. */
+static void least_text(const budget_network *net, char *text, size_t max)
+{
+    size_t at = 0;
+    *text = 0;
+    for (int i = 0; i < net->n_items && at < max; i++) {
+        const budget_item *item = &net->items[i];
+        const budget_tensor *t = &net->tensors[i];
+        if (t->weights || item->n > 1)
+            at += (size_t)snprintf(text + at, max - at, "%s%s%s %d%s", at ? ", " : "",
+                                   net->layers[t->layer].name, t->weights ? "" : "'s output",
+                                   item->bits[item->n - 1], t->kept ? " (kept)" : "");
+    }
+    if (at >= max && max > 4)
+        strcpy(text + max - 4, "...");
+}
+
+static qat_status check_limit(const qat_budget *b, const char *key, int64_t limit, int64_t least,
+                              const char *unit, qat_error *err)
+{
+    char where[QAT_RECIPE_WHERE_MAX], bits[240];
+    if (!limit || least <= limit)
+        return QAT_OK;
+    qat_recipe_where(b->recipe, "budget", key, where);
+    least_text(&b->net, bits, sizeof bits);
+    return qat_fail(err, QAT_ERR_ARGUMENT,
+                    "%s: budget.%s = %lld: the least that is possible is %lld%s, with bits %s",
+                    where, key, (long long)limit, (long long)least, unit, bits);
+}
+
+qat_status budget_check_needs(qat_budget *b, const budget_meter *m, qat_error *err)
+{
+    const qat_recipe *r = b->recipe;
+    int *least = calloc((size_t)b->net.n_items + 1, sizeof *least);
+    qat_status st = least ? find_other_flash(b, m, err) : qat_out_of_memory(err, "budget");
+    if (!st)
+        st = check_ram(b, m, err);
+    if (st) {
+        free(least);
+        return st;
+    }
+    budget_least(b->net.items, b->net.n_items, least);
+    budget_sums const sums = budget_sums_of(b->net.items, b->net.n_items, least);
+    free(least);
+    b->limits = (budget_limits){
+        .bytes = r->budget.flash ? r->budget.flash - b->other_flash : BUDGET_NO_LIMIT,
+        .macs_bits = r->budget.macs_bits ? r->budget.macs_bits : BUDGET_NO_LIMIT};
+    st = check_limit(b, "flash", r->budget.flash, sums.bytes + b->other_flash, " bytes", err);
+    return st ? st : check_limit(b, "macs_bits", r->budget.macs_bits, sums.macs_bits, "", err);
+}

@@ -1,0 +1,283 @@
+/**
+ * Searches the bits of each layer under a budget.
+ *
+ *     recipe -> network -> layers and items -> does anything fit? -> losses of single items
+ *            -> the best choice, the curve -> budget.ini
+ */
+#include "budget/search.h"
+
+#include "base/bytes.h"
+#include "base/files/file.h"
+#include "base/sha256.h"
+#include "fakequant/ops.h"
+#include "recipe/archs.h"
+#include "recipe/recipe.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { HEAD_MAX = 512, HEX_MAX = 33 };
+
+/* ------------------------------------------------------------------ what can be searched */
+
+/** A limit on what layers read would make the bits of an activation depend on its readers. */
+static bool limits_inputs(const qat_recipe *r)
+{
+    bool found = r->quant.input_bits != 0;
+    for (int i = 0; i < r->n_quant_layers; i++)
+        for (int k = 0; k < r->quant_layers[i].n_entries; k++)
+            found |= !strcmp(r->quant_layers[i].entries[k].key, "input_bits");
+    return found;
+}
+
+static qat_status check_recipe(const qat_recipe *r, qat_error *err)
+{
+    if (!r->budget.flash && !r->budget.ram && !r->budget.macs_bits)
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "%s: there is no budget: set budget.flash, budget.ram or budget.macs_bits",
+                        r->source);
+    if (!r->quant.enabled)
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "%s: quant.enabled = no: a float network has no bits to choose", r->source);
+    if (r->quant.activation_bits > 8)
+        return qat_fail(err, QAT_ERR_UNSUPPORTED,
+                        "%s: a network with %d-bit activations has 8-bit weights: there is nothing "
+                        "to choose",
+                        r->source, (int)r->quant.activation_bits);
+    if (r->budget.activation_bits.n && limits_inputs(r))
+        return qat_fail(err, QAT_ERR_UNSUPPORTED,
+                        "%s: budget.activation_bits and input_bits cannot be combined: both say "
+                        "what layers read",
+                        r->source);
+    if (r->model.steps)
+        return qat_fail(err, QAT_ERR_UNSUPPORTED,
+                        "%s: the bits of a network with a state (model.steps) cannot be searched; "
+                        "give them by [quant.layer]",
+                        r->source);
+    if (!qat_net_has_weights(r))
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "%s: a budget is searched for trained weights: name a checkpoint by "
+                        "train.init",
+                        r->source);
+    return QAT_OK;
+}
+
+static qat_status path_in(char path[BUDGET_PATH_MAX], const char *dir, const char *name,
+                          qat_error *err)
+{
+    int const n = snprintf(path, BUDGET_PATH_MAX, "%s/%s", dir, name);
+    return n > 0 && n < BUDGET_PATH_MAX
+               ? QAT_OK
+               : qat_fail(err, QAT_ERR_ARGUMENT, "output.dir %.200s... is too long", dir);
+}
+
+/* ------------------------------------------------------------------ the table */
+
+static void hex_of(const uint8_t digest[32], char hex[HEX_MAX])
+{
+    for (int i = 0; i < 16; i++)
+        snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+}
+
+/** Everything about the quantization that is measured, as a digest. */
+static qat_status digest_settings(const budget_meter *m, uint8_t digest[32], qat_error *err)
+{
+    qat_writer w = {0};
+    for (int i = 0; i < qat_graph_nodes(m->simulated); i++) {
+        const qat_node *node = qat_graph_node(m->simulated, i);
+        if (node->op != &qat_op_fake_quant && node->op != &qat_op_fake_quant_weights)
+            continue;
+        qat_write_text(&w, "%s %d", node->name, m->overrides[i] != NULL);
+        for (int k = 0; node->op->attrs[k].name; k++)
+            qat_write_text(&w, " %.9g", node->attrs[k]);
+        qat_write_text(&w, "\n");
+    }
+    qat_sha256(w.bytes, w.failed ? 0 : w.count, digest);
+    bool const failed = w.failed;
+    qat_writer_free(&w);
+    return failed ? qat_out_of_memory(err, "budget") : QAT_OK;
+}
+
+static qat_status open_table(budget_table *table, const qat_budget *b, const budget_meter *m,
+                             qat_error *err)
+{
+    char head[HEAD_MAX], path[BUDGET_PATH_MAX], network[HEX_MAX], settings[HEX_MAX];
+    uint8_t digest[32];
+    qat_status st = *b->recipe->budget.table
+                        ? qat_expand_path(b->recipe->budget.table, path, sizeof path, err)
+                        : path_in(path, b->dir, "sensitivity.csv", err);
+    if (!st)
+        st = budget_meter_digest(m, digest, err);
+    if (st)
+        return st;
+    hex_of(digest, network);
+    st = digest_settings(m, digest, err);
+    if (st)
+        return st;
+    hex_of(digest, settings);
+    snprintf(head, sizeof head, "# network %s, %.200s, samples %lld, settings %s", network,
+             qat_dataset_info_of(m->data)->name, (long long)m->samples, settings);
+    return budget_table_open(table, path, head, m->options->overwrite, err);
+}
+
+/* ------------------------------------------------------------------ solving */
+
+static qat_status solve(qat_budget *b, budget_meter *m, budget_table *table,
+                        const budget_limits *limits, int *choice, qat_budget_point *point,
+                        qat_error *err)
+{
+    budget_sums sums;
+    qat_status st = budget_solve(b->net.items, b->net.n_items, limits, choice, &sums, err);
+    if (st)
+        return st;
+    *point = (qat_budget_point){.flash = sums.bytes + b->other_flash,
+                                .macs_bits = sums.macs_bits,
+                                .predicted = (double)sums.loss * BUDGET_LOSS_UNIT};
+    return budget_simulate(b, m, table, choice, &point->simulated, err);
+}
+
+/** Solve for sizes of flash from the least to the largest that is of use. */
+static qat_status find_curve(qat_budget *b, budget_meter *m, budget_table *table, int *choice,
+                             qat_error *err)
+{
+    const budget_item *items = b->net.items;
+    int const n = b->net.n_items;
+    qat_status st = QAT_OK;
+    budget_least(items, n, choice);
+    int64_t const least = budget_sums_of(items, n, choice).bytes;
+    memset(choice, 0, (size_t)n * sizeof *choice);
+    int64_t const most = budget_sums_of(items, n, choice).bytes;
+    for (int i = 0; !st && i < BUDGET_POINTS; i++) {
+        qat_budget_point point;
+        budget_limits limits = b->limits;
+        limits.bytes = least + (most - least) * i / (BUDGET_POINTS - 1);
+        st = solve(b, m, table, &limits, choice, &point, err);
+        if (!st && (!b->n_points || b->points[b->n_points - 1].flash < point.flash))
+            b->points[b->n_points++] = point;
+    }
+    return st;
+}
+
+static qat_status choose(qat_budget *b, budget_meter *m, budget_table *table, qat_error *err)
+{
+    int *choice = calloc((size_t)b->net.n_items + 1, sizeof *choice);
+    qat_status st = choice ? QAT_OK : qat_out_of_memory(err, "budget");
+    if (!st)
+        st = solve(b, m, table, &b->limits, b->choice, &b->chosen, err);
+    if (!st)
+        st = find_curve(b, m, table, choice, err);
+    if (!st)
+        budget_network_choose(&b->net, b->choice);
+    free(choice);
+    return st;
+}
+
+/* ------------------------------------------------------------------ the search */
+
+static qat_status search(qat_budget *b, budget_meter *m, const qat_budget_options *options,
+                         qat_error *err)
+{
+    budget_table table = {0};
+    qat_status st = budget_meter_open(m, b->recipe, options, err);
+    if (!st)
+        st = budget_network_find(&b->net, b->recipe, m->float_graph, m->simulated, m->wanted, err);
+    if (!st)
+        st = budget_check_needs(b, m, err);
+    if (!st)
+        st = budget_meter_prepare(m, &b->net, err);
+    b->choice = st ? NULL : calloc((size_t)b->net.n_items + 1, sizeof *b->choice);
+    if (!st && !b->choice)
+        st = qat_out_of_memory(err, "budget");
+    if (!st)
+        st = qat_make_dirs(b->dir, err);
+    if (!st)
+        st = open_table(&table, b, m, err);
+    if (!st)
+        st = budget_measure(b, m, &table, err);
+    if (!st)
+        st = choose(b, m, &table, err);
+    if (!st)
+        st = budget_write(b, err);
+    budget_table_free(&table);
+    return st;
+}
+
+qat_status qat_budget_search(qat_budget **budget, const qat_recipe *recipe,
+                             const qat_budget_options *options, qat_error *err)
+{
+    budget_meter meter = {0};
+    *budget = NULL;
+    if (options->struct_size > sizeof *options)
+        return qat_fail(err, QAT_ERR_UNSUPPORTED,
+                        "qat_budget_options: of a later version of the library");
+    qat_budget *b = calloc(1, sizeof *b);
+    if (!b)
+        return qat_out_of_memory(err, "budget");
+    b->recipe = recipe;
+    qat_status st = check_recipe(recipe, err);
+    const char *dir = options->dir ? options->dir : recipe->output.dir;
+    if (!st)
+        st = path_in(b->recipe_path, dir, "budget.ini", err);
+    snprintf(b->dir, sizeof b->dir, "%s", dir);
+    if (!st)
+        st = search(b, &meter, options, err);
+    budget_meter_close(&meter);
+    b->recipe = NULL; /* the caller's */
+    if (st)
+        qat_budget_free(b);
+    else
+        *budget = b;
+    return st;
+}
+
+void qat_budget_free(qat_budget *b)
+{
+    if (!b)
+        return;
+    budget_network_free(&b->net);
+    free(b->choice);
+    free(b);
+}
+
+/* ------------------------------------------------------------------ the result */
+
+int qat_budget_layers(const qat_budget *b)
+{
+    return b->net.n_layers;
+}
+
+const qat_budget_layer *qat_budget_layer_at(const qat_budget *b, int i)
+{
+    return &b->net.layers[i];
+}
+
+const qat_budget_point *qat_budget_chosen(const qat_budget *b)
+{
+    return &b->chosen;
+}
+
+int64_t qat_budget_other_flash(const qat_budget *b)
+{
+    return b->other_flash;
+}
+
+int64_t qat_budget_ram(const qat_budget *b)
+{
+    return b->ram;
+}
+
+int qat_budget_points(const qat_budget *b)
+{
+    return b->n_points;
+}
+
+const qat_budget_point *qat_budget_point_at(const qat_budget *b, int i)
+{
+    return &b->points[i];
+}
+
+const char *qat_budget_recipe(const qat_budget *b)
+{
+    return b->recipe_path;
+}

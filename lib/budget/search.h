@@ -1,0 +1,56 @@
+/** Private to lib/budget: the state of a search, which search.c runs and write.c writes. */
+#ifndef QAT_BUDGET_SEARCH_H
+#define QAT_BUDGET_SEARCH_H
+
+#include "budget/meter.h"
+#include "budget/table.h"
+
+enum { BUDGET_PATH_MAX = 1024, BUDGET_POINTS = 12 };
+
+struct qat_budget {
+    const qat_recipe *recipe;
+    char dir[BUDGET_PATH_MAX], recipe_path[BUDGET_PATH_MAX];
+    budget_network net;
+    budget_limits limits; /* bytes: of weights */
+    int64_t other_flash;  /* bytes of the .qm that are not weights */
+    int64_t ram;
+    int *choice; /* by item */
+    qat_budget_point chosen, points[BUDGET_POINTS];
+    int n_points;
+    double base_loss; /* with the first choice of each item */
+};
+
+/* needs.c */
+
+/** Room for a pattern: a section's name has 49 characters, "quant.layer " among them. */
+enum { BUDGET_PATTERN_MAX = 38 };
+/** A pattern that matches this layer alone: its name, or as much of its ends as a section holds. */
+bool budget_pattern_of(const budget_network *net, const char *name,
+                       char pattern[BUDGET_PATTERN_MAX]);
+
+/**
+ * The recipe with these bits and without [budget], as a recipe that was checked. choice NULL: all
+ * weights with 8 bits.
+ */
+qat_status budget_recipe_of(qat_recipe **made, const qat_recipe *recipe, const budget_network *net,
+                            const int *choice, qat_error *err);
+/**
+ * Find other_flash and ram, set limits, and check that something fits: else QAT_ERR_ARGUMENT, and
+ * the message names the least that is possible. Choices that would need too much RAM are removed.
+ */
+qat_status budget_check_needs(qat_budget *b, const budget_meter *m, qat_error *err);
+
+/* measure.c */
+
+/** Fill in the losses of all items, from the table or by measuring. */
+qat_status budget_measure(qat_budget *b, budget_meter *m, budget_table *table, qat_error *err);
+/** The loss that a choice adds in simulation. */
+qat_status budget_simulate(qat_budget *b, budget_meter *m, budget_table *table, const int *choice,
+                           double *added, qat_error *err);
+
+/* write.c */
+
+/** Write budget.ini, budget.csv, curve.csv and budget.json. */
+qat_status budget_write(const qat_budget *b, qat_error *err);
+
+#endif

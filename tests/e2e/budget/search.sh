@@ -1,0 +1,130 @@
+#!/usr/bin/env bash
+# qat-train --budget on drawn digits: the choice and its files, kept layers, the size of the file, impossible budgets,
+# threads, a kill, the training with the choice; a sweep over sizes. (test_budget_solve has the solver.) Each check
+# prints one line, `ok -` or `not ok -`.
+set -u
+tools=${QAT_BUILD_ROOT:?}/tools
+. "$QAT_SOURCE_ROOT/tests/common/checks.sh"
+
+printf '[data]\nkind = digits\ntrain_count = 400\ntest_count = 60\n[model]\nfilters = 4, 6, 8\nstrides = 2, 2, 1
+[train]\nepochs = 2\nbatch = 20\nlr = 0.1\n[quant]\nenabled = yes\nema_decay = 0.9\n' >small.ini
+check "a float run" "$tools/qat-train" small.ini --set quant.enabled=no --set train.epochs=12 --out float
+budget() { # budget <folder> <options...>
+    "$tools/qat-train" --budget small.ini --init float/last.ckpt --set budget.samples=100 --out "$@"
+}
+of_layer() { # of_layer <folder> <layer> <column>: of budget.csv
+    awk -F, -v layer="$2" -v column="$3" 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i } $1 == layer { print $at[column] }' "$1/budget.csv"
+}
+is() { # is <what> <found> <wanted>
+    if [ "$2" = "$3" ]; then ok "$1: $2"; else not_ok "$1: $2, not $3"; fi
+}
+
+# ---------------------------------------------------------------- what there is without a limit
+check "8 bits fit a large budget" budget large --set budget.flash=1M
+is "conv2 has 8 bits" "$(of_layer large conv2 weight_bits)" 8
+check "its export" "$tools/qat-export" large/last.ckpt large.qm --samples 4
+flash() { sed -n 's/^{"flash": \([0-9]*\),.*/\1/p' "$1/budget.json"; }
+is "the file has the size that was computed" "$(flash large)" "$(stat -c %s large.qm)"
+has "the curve begins with the least" "^flash,macs_bits,predicted_loss,simulated_loss\$" large/curve.csv
+least=$(sed -n '2s/,.*//p' large/curve.csv)
+most=$(sed -n '$s/,.*//p' large/curve.csv)
+is "and ends with all bits" "$most" "$(flash large)"
+
+# ---------------------------------------------------------------- a budget
+half=$(((least + most) / 2))
+check "half of what can be saved" budget half --set budget.flash=$half
+if [ "$(flash half)" -le $half ]; then ok "the choice fits: $(flash half) of $half bytes"; else not_ok "too large: $(flash half) of $half"; fi
+has "a section for a layer" "^\[quant.layer conv2\]\$" half/budget.ini
+has "with what its bits cost" "^; weights: loss added with 8 bits 0, 4 bits " half/budget.ini
+has "and the weights' bytes" "^; 216 weights in [0-9]+ bytes, 10584 multiply-adds" half/budget.ini
+sums=$(awk -F, 'NR > 1 { bytes += $9; macs += $10 } END { print bytes, macs }' half/budget.csv)
+macs_bits=$(sed 's/.*"macs_bits": \([0-9]*\),.*/\1/' half/budget.json)
+is "the layers' sums are the totals" "$sums" "$(sed -n 's/^; chosen: flash .*(weights \([0-9]*\), .*/\1/p' half/budget.ini) $macs_bits"
+check "its export" "$tools/qat-export" half/last.ckpt half.qm --samples 4
+check "budget.ini alone" "$tools/qat-train" half/budget.ini --out again
+same "gives the same checkpoint" half/last.ckpt again/last.ckpt
+if grep -q "no effect" err.txt; then not_ok "without a warning: $(cat err.txt)"; else ok "without a warning"; fi
+
+check "two threads" budget two --set budget.flash=$half --threads 2
+for file in budget.ini budget.csv curve.csv budget.json sensitivity.csv last.ckpt; do same "the same $file" half/$file two/$file; done
+check "another seed of the training" budget seed --set budget.flash=$half --set train.seed=7 --dry-run
+same "the same choice" half/budget.csv seed/budget.csv
+[ -e seed/last.ckpt ] && not_ok "--dry-run trains nothing" || ok "--dry-run trains nothing"
+
+# ---------------------------------------------------------------- kept layers, activations, the Hessian
+check "kept layers" budget kept --set "budget.flash=$most" --set 'budget.keep=@first,logits' --set 'quant.layer conv2.weight_bits=5' --dry-run
+is "the first layer" "$(of_layer kept conv1 weight_bits) $(of_layer kept conv1 weights_kept)" "8 1"
+is "one that [quant.layer] gives bits" "$(of_layer kept conv2 weight_bits) $(of_layer kept conv2 weights_kept)" "5 1"
+is "another one" "$(of_layer kept conv3 weights_kept)" 0
+check "activations, too" budget both --set budget.macs_bits=1M --set budget.activation_bits=8,4,2 --set budget.weight_bits=8,4 --dry-run
+if [ "$(sed 's/.*"macs_bits": \([0-9]*\),.*/\1/' both/budget.json)" -le 1000000 ]; then ok "macs_bits fits"; else not_ok "too large: $(cat both/budget.json)"; fi
+has "an output with other bits" "^activation_bits = [42]\$" both/budget.ini
+has "a layer without weights, too" "^; output: loss added with 8 bits 0, 4 bits " both/budget.ini
+check "by the Hessian" budget traces --set budget.flash=$half --set budget.sensitivity=hessian --set budget.probes=3 --dry-run
+has "which has traces" "^conv2,trace,2,[-0-9.e]+\$" traces/sensitivity.csv
+check "and with learned ranges" budget learned --set budget.flash=$half --set quant.ranges=lsq --set train.epochs=1
+has "bits of a layer" "^weight_bits = " learned/budget.ini
+
+# ---------------------------------------------------------------- what cannot be
+refuses "too little flash" 2 "budget.flash = 1024: the least that is possible is $least bytes, with bits conv1 2, conv2 2, conv3 2, logits 2" budget none --set budget.flash=1K
+refuses "too little with a kept layer" 2 "conv3 8 (kept)" budget none --set budget.flash=1K --set budget.keep=conv3
+refuses "too little RAM" 2 "budget.ram = 2048: the network needs at least " budget none --set budget.ram=2K
+refuses "too few macs_bits" 2 "budget.macs_bits = 1000: the least that is possible is " budget none --set budget.macs_bits=1K
+refuses "no budget" 2 "there is no budget" budget none
+refuses "a unit that is none" 2 "budget.flash = 8G: expected bytes in" budget none --set budget.flash=8G
+refuses "bits twice" 2 "budget.weight_bits = 4,8,4: 4 is given twice" budget none --set budget.weight_bits=4,8,4
+refuses "bits that there are not" 2 "budget.weight_bits = 1,8" budget none --set budget.weight_bits=1,8
+refuses "a pattern that matches nothing" 2 "budget.keep: no layer matches conv9" budget none --set budget.flash=8K --set budget.keep=conv9
+printf '\n[budget]\nflash = 1K\n' | cat small.ini - >line.ini
+refuses "the line is named" 2 "line.ini:17: budget.flash = 1024" "$tools/qat-train" --budget line.ini --init float/last.ckpt --out none
+refuses "a scheme with bits of its own" 1 "weight_ranges = twn has bits of its own" budget none --set budget.flash=1M --set quant.weight_ranges=twn
+refuses "a float network" 2 "a float network has no bits" budget none --set budget.flash=1M --set quant.enabled=no
+[ -e none ] && not_ok "nothing was written" || ok "nothing was written"
+check "a budget without --budget" "$tools/qat-train" line.ini --dry-run
+has "is told of" "line.ini: budget.flash has no effect without --budget" err.txt
+refuses "a folder with a run" 1 "half/last.ckpt already exists" budget half --set budget.flash=$half
+sed 's/^conv1,/conv9;/' half/sensitivity.csv | sed '1s/samples 100/samples 99/' >other.csv
+refuses "a table of something else" 1 "other.csv was measured with other weights" budget none --set budget.flash=1M --set budget.table=other.csv --dry-run
+head -c -3 half/sensitivity.csv >cut.csv
+refuses "a table that is cut" 1 "cut.csv was measured with other weights" budget none --set budget.flash=1M --set budget.table=cut.csv --dry-run
+rm -rf none
+
+# ---------------------------------------------------------------- killed and continued
+"$tools/qat-train" --budget small.ini --init float/last.ckpt --set budget.samples=100 --set budget.flash=$half --out killed >out.txt 2>err.txt &
+for _ in $(seq 2000); do [ -s killed/sensitivity.csv ] && break; sleep 0.001; done
+kill -KILL $! 2>/dev/null
+wait $! 2>/dev/null
+if [ ! -e killed/budget.ini ]; then ok "killed with $(wc -l <killed/sensitivity.csv) lines"; else echo "SKIP a kill during the search: it was over"; fi
+check "after a kill" budget killed --set budget.flash=$half
+for file in budget.ini budget.csv curve.csv sensitivity.csv last.ckpt; do same "the same $file" half/$file killed/$file; done
+"$tools/qat-train" --budget small.ini --init float/last.ckpt --set budget.samples=100 --set budget.flash=$half --set train.epochs=200 \
+    --set train.checkpoint_every=1 --out late >out.txt 2>err.txt &
+for _ in $(seq 4000); do [ -s late/last.ckpt ] && break; sleep 0.005; done
+kill -KILL $! 2>/dev/null
+wait $! 2>/dev/null
+check "after a kill in training" budget late --set budget.flash=$half --set train.epochs=200 --set train.checkpoint_every=1 --resume
+has "it is continued" "^continuing at step [1-9]" out.txt
+
+# ---------------------------------------------------------------- without weights to begin with
+check "the float network comes first" "$tools/qat-train" --budget small.ini --set budget.samples=50 --set budget.flash=$half --out whole
+has "in a folder of its own" "^no train.init: the float network is trained first, in whole/float\$" out.txt
+has "without quantization" "^step,.*,float_top1," whole/float/log.csv
+has "and is where the choice begins" "^init = whole/float/last.ckpt\$" whole/budget.ini
+
+# ---------------------------------------------------------------- a sweep over sizes
+sweep() {
+    "$tools/qat-sweep" small.ini --out sizes --set train.init=float/last.ckpt --set budget.samples=100 --set budget.table=shared.csv \
+        --set "budget.flash=$least,$half,$most" --verify 4 --threads 1 "$@"
+}
+check "predictions only" sweep --predict --columns flash,predicted_loss,simulated_loss
+has "the least" "^\| small.ini \| $least \| 1 of 1 \| $least " out.txt
+[ -e "sizes/small,budget.flash=$most/seed-1/last.ckpt" ] && not_ok "nothing is trained" || ok "nothing is trained"
+check "the sweep" sweep --columns flash,top1,predicted_loss
+has "a line of its table" "^\| small.ini \| $most \| 1 of 1 \| $most \| [0-9.]+ " out.txt
+if "$tools/qat-inspect" half.qm --plot x >/dev/null 2>&1; then
+    check "a curve" sweep --table --plot flash,top1 --plot flash,predicted_loss+flash,simulated_loss
+    check "as a picture" test -s sizes/plot-flash,top1.svg
+    ls sizes >files.txt
+fi
+refuses "predictions without a budget" 2 "has no budget" "$tools/qat-sweep" small.ini --out other --predict
+exit $failed
