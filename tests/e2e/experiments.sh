@@ -97,6 +97,33 @@ trained "nothing is trained again" 0
 grep '^|' out.txt >again.txt
 same "the same table" first.txt again.txt
 
+# ---------------------------------------------------------------- bench/few_bits.sh
+mkdir recipes/few_bits
+few=('[distill]' 'weight = 0.5' '[quant]' 'enabled = yes' 'layout = int8' 'input_bits = 4' 'weight_bits = 4' 'ranges = tqt'
+    '[quant.layer @first]' 'weight_bits = 8' 'input_bits = 8' '[quant.layer @last]' 'weight_bits = 8' 'input_bits = 8')
+"$QAT_TOOLS/qat-export" --float cifar10/resnet20/float---w32a32-1/last.ckpt float.tflite >out.txt
+recipe recipes/few_bits/resnet20.ini shapes 'arch = resnet' 'depth = 8' 'width = 4' "${few[@]}"
+recipe recipes/few_bits/mobilenet.ini shapes 'arch = mobilenet_v1' 'multiplier = 0.125' "${few[@]}"
+recipe recipes/few_bits/resnet8.ini shapes "tflite = $work/float.tflite" "${few[@]}"
+few_bits() { # few_bits <options...>
+    "$bench/few_bits.sh" "$work/few_bits" --recipes "$work/recipes" --seeds 1 --epochs 1 --tune-epochs 1 "$@"
+}
+check "few bits --table before anything is done" few_bits --table
+has "a row of it" '^\| resnet20 \| qat \| 2 / 2 \| missing \|  \|  \|  \|  \| 0 \(1 missing\) \|$' out.txt
+few_bits >out.txt 2>err.txt # its status is that of promises about real pictures
+trained "five float networks and nine quantized ones are trained" 14
+if [ "$(grep -cE '^\| (resnet20|mobilenet|resnet8) .*% \|.*\| 1 \|$' out.txt)" = 14 ] && ! grep -q missing out.txt; then
+    ok "few bits: 14 rows, nothing missing"
+else
+    not_ok "few bits: $(cat out.txt err.txt)"
+fi
+has "simulated and integer accuracy" '^(kept|BROKEN): resnet20 qat 4 4: simulated and integer accuracy at most 0.2 points apart: [0-9.]+$' out.txt
+grep '^|' out.txt >first.txt
+few_bits >out.txt 2>err.txt
+trained "no network of few bits is trained again" 0
+grep '^|' out.txt >again.txt
+same "the same table of few bits" first.txt again.txt
+
 # ---------------------------------------------------------------- bench/table_4_1.sh, results.sh
 table_4_1() { # table_4_1 <options...>
     "$bench/table_4_1.sh" "$work/runs/table_4_1" --recipes "$work/recipes" --seeds 1 --epochs 1 --tune-epochs 1 --only resnet20 "$@"
