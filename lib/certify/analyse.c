@@ -96,6 +96,11 @@ static void note_copied(cert *c)
 
 qat_status cert_analyse(cert *c)
 {
+    size_t const n = (size_t)c->count + 1;
+    c->nodes = qat_arena_array(&c->arena, 2 * n, sizeof *c->nodes);
+    c->layers = qat_arena_array(&c->arena, n, sizeof *c->layers);
+    if (!c->nodes || !c->layers)
+        return qat_out_of_memory(c->err, "certificate");
     for (int i = 0; i < c->count; i++) {
         c->nodes[i] =
             (cert_node){.kind = kind_of(qat_graph_node(c->graph, i)), .layer = -1, .tensor = -1};

@@ -19,13 +19,11 @@ static size_t count_members(const cert *c)
 static qat_status take_arrays(cert *c)
 {
     size_t const n = (size_t)c->count + 1, tensors = (size_t)qi_tensor_count(c->model) + 1;
-    c->nodes = qat_arena_array(&c->arena, 2 * n, sizeof *c->nodes);
-    c->layers = qat_arena_array(&c->arena, n, sizeof *c->layers);
     c->class_first = qat_arena_array(&c->arena, 2 * n, sizeof *c->class_first);
     c->members = qat_arena_array(&c->arena, count_members(c), sizeof *c->members);
     c->writer = qat_arena_array(&c->arena, tensors, sizeof *c->writer);
     c->seen = qat_arena_array(&c->arena, (size_t)qi_node_count(c->model) + 1, sizeof *c->seen);
-    if (!c->nodes || !c->layers || !c->class_first || !c->members || !c->writer || !c->seen)
+    if (!c->class_first || !c->members || !c->writer || !c->seen)
         return qat_out_of_memory(c->err, "certificate");
     return QAT_OK;
 }

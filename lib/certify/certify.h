@@ -96,7 +96,7 @@ typedef struct cert {
 
 /* ------------------------------------------------------------------ the float graph */
 
-/** Kinds, layers, settings, classes. */
+/** Makes nodes and layers: kinds, settings, classes. */
 qat_status cert_analyse(cert *c);
 qat_status cert_fuse(cert *c);
 /** Is it a clamp? Then these are its bounds. */

@@ -90,10 +90,7 @@ qat_status cert_folded_graph(const qat_certify_source *original, const qat_graph
               .graph = original->graph,
               .count = qat_graph_nodes(original->graph),
               .err = err};
-    size_t const n = (size_t)c.count + 1;
-    c.nodes = qat_arena_array(&c.arena, n, sizeof *c.nodes);
-    c.layers = qat_arena_array(&c.arena, n, sizeof *c.layers);
-    qat_status st = c.nodes && c.layers ? cert_analyse(&c) : qat_out_of_memory(err, "certificate");
+    qat_status st = cert_analyse(&c);
     for (int i = 0; !st && i < c.n_layers; i++) {
         const cert_layer *l = &c.layers[i];
         if (l->head && is_known(l->head) && cert_info(&c, l->head)->copied)

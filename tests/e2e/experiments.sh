@@ -97,7 +97,7 @@ trained "nothing is trained again" 0
 grep '^|' out.txt >again.txt
 same "the same table" first.txt again.txt
 
-# ---------------------------------------------------------------- bench/few_bits.sh
+# ---------------------------------------------------------------- bench/few_bits/cifar10.sh
 mkdir recipes/few_bits
 few=('[distill]' 'weight = 0.5' '[quant]' 'enabled = yes' 'layout = int8' 'input_bits = 4' 'weight_bits = 4' 'ranges = tqt'
     '[quant.layer @first]' 'weight_bits = 8' 'input_bits = 8' '[quant.layer @last]' 'weight_bits = 8' 'input_bits = 8')
@@ -106,7 +106,7 @@ recipe recipes/few_bits/resnet20.ini shapes 'arch = resnet' 'depth = 8' 'width =
 recipe recipes/few_bits/mobilenet.ini shapes 'arch = mobilenet_v1' 'multiplier = 0.125' "${few[@]}"
 recipe recipes/few_bits/resnet8.ini shapes "tflite = $work/float.tflite" "${few[@]}"
 few_bits() { # few_bits <options...>
-    "$bench/few_bits.sh" "$work/few_bits" --recipes "$work/recipes" --seeds 1 --epochs 1 --tune-epochs 1 "$@"
+    "$bench/few_bits/cifar10.sh" "$work/few_bits" --recipes "$work/recipes" --seeds 1 --epochs 1 --tune-epochs 1 "$@"
 }
 check "few bits --table before anything is done" few_bits --table
 has "a row of it" '^\| resnet20 \| qat \| 2 / 2 \| missing \|  \|  \|  \|  \| 0 \(1 missing\) \|$' out.txt

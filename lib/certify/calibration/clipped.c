@@ -234,11 +234,7 @@ qat_status cert_clipped_weights(const qat_graph *folded, const qat_graph *eval,
     struct clipped k = {
         .folded = folded, .eval = eval, .clips = clips, .corrects = corrects, .err = err};
     k.c = (cert){.source = &source, .graph = folded, .count = qat_graph_nodes(folded), .err = err};
-    size_t const n = (size_t)k.c.count + 1;
-    k.c.nodes = qat_arena_array(&k.c.arena, n, sizeof *k.c.nodes);
-    k.c.layers = qat_arena_array(&k.c.arena, n, sizeof *k.c.layers);
-    qat_status st =
-        k.c.nodes && k.c.layers ? cert_analyse(&k.c) : qat_out_of_memory(err, "certificate");
+    qat_status st = cert_analyse(&k.c);
     for (int i = 0; !st && i < k.c.count; i++) {
         const qat_node *was = qat_graph_node(folded, i);
         if (was->is_param)

@@ -21,13 +21,11 @@ qat_status cert_extents_create(cert_extents **extents, qat_graph *graph,
     e->graph = graph;
     e->source = (qat_certify_source){.graph = graph, .quant = *quant};
     e->c = (cert){.source = &e->source, .graph = graph, .count = (int)n - 1, .err = err};
-    e->c.nodes = qat_arena_array(&e->c.arena, 2 * n, sizeof *e->c.nodes);
-    e->c.layers = qat_arena_array(&e->c.arena, n, sizeof *e->c.layers);
     e->min = qat_arena_array(&e->c.arena, 2 * n, sizeof *e->min);
     e->max = qat_arena_array(&e->c.arena, 2 * n, sizeof *e->max);
     e->broken = qat_arena_array(&e->c.arena, 2 * n, sizeof *e->broken);
     e->counts = qat_arena_array(&e->c.arena, 2 * n, sizeof *e->counts);
-    if (!e->c.nodes || !e->c.layers || !e->min || !e->max || !e->broken || !e->counts)
+    if (!e->min || !e->max || !e->broken || !e->counts)
         return qat_out_of_memory(err, "certificate");
     for (size_t i = 0; i < 2 * n; i++) {
         e->min[i] = INFINITY;

@@ -6,9 +6,9 @@
 # command prints a table, what is expected and whether it is kept, and how long the rest will take. OUT/table.md and
 # OUT/table.json hold the same after every step. What is finished is not repeated, and an interrupted training continues. The
 # exit status is 1 if an expectation is broken. docs/experiments.md says more.
-# Usage: bench/few_bits.sh [OUT] [--table] [--seeds N] [--epochs N] [--tune-epochs N] [--only NETWORK] [--recipes DIR]
+# Usage: bench/few_bits/cifar10.sh [OUT] [--table] [--seeds N] [--epochs N] [--tune-epochs N] [--only NETWORK] [--recipes DIR]
 set -eu
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 . bench/runs.sh
 out=runs/few_bits only_table=no seeds=3 epochs=30 tune_epochs=15 recipes=recipes only=
 while [ $# -gt 0 ]; do
