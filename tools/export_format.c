@@ -37,12 +37,54 @@ const export_format *export_format_of(const tool *me, const char *name, const ch
     return &formats[0];
 }
 
+/* ------------------------------------------------------------------ the form of a .qm */
+
+static const char *const parts[QAT_QM_PARTS] = {"names", "description", "labels", "test", "scales"};
+
+void export_parts(const qat_qm_form *form, char text[96])
+{
+    size_t at = 0;
+    text[0] = 0;
+    for (int i = 0; i < QAT_QM_PARTS; i++)
+        if (form->without & 1 << i)
+            at += (size_t)snprintf(text + at, 96 - at, "%s%s", at ? ", " : "", parts[i]);
+}
+
+/** The part whose name has these n characters. */
+static int part_named(const tool *me, const char *name, size_t n)
+{
+    for (int i = 0; i < QAT_QM_PARTS; i++)
+        if (strlen(parts[i]) == n && strncmp(parts[i], name, n) == 0)
+            return 1 << i;
+    tool_usage(me, "--strip: %.*s: expected names, description, labels, test or scales", (int)n,
+               name);
+}
+
+void export_set_form(const tool *me, const char *pack, const char *strip, export_made *made)
+{
+    if ((pack || strip) && strcmp(made->format->name, "qm"))
+        tool_usage(me, "--pack and --strip are of the format qm");
+    if (pack && strcmp(pack, "yes") && strcmp(pack, "no"))
+        tool_usage(me, "--pack %s: expected yes or no", pack);
+    made->form.unpacked = pack && !strcmp(pack, "no");
+    if (strip && !*strip)
+        made->form.without = QAT_QM_ALL_PARTS;
+    while (strip && *strip) {
+        size_t const n = strcspn(strip, ",");
+        made->form.without |= part_named(me, strip, n);
+        strip += n + (strip[n] == ',');
+    }
+    made->again = made->form.unpacked || made->form.without;
+}
+
+/* ------------------------------------------------------------------ writing */
+
 qat_status export_put(const export_made *made, const char *path, const uint8_t *bytes,
                       qat_error *err)
 {
     tool_file there = TOOL_FILE_OTHER;
     if (!tool_file_kind(path, &there, NULL) &&
-        (there == TOOL_FILE_CHECKPOINT || there == TOOL_FILE_QM))
+        (there == TOOL_FILE_CHECKPOINT || (there == TOOL_FILE_QM && made->format->write)))
         return qat_fail(err, QAT_ERR_ARGUMENT,
                         "%s is a %s; it would be overwritten: give another name for the %s file",
                         path, there == TOOL_FILE_QM ? ".qm" : "checkpoint", made->format->name);
@@ -56,7 +98,9 @@ qat_status export_write(void *context, const qi_host *model, const char *path, q
     uint8_t *bytes = NULL;
     options.struct_size = sizeof options;
     options.log = &tool_log;
-    qat_status st = made->format->write(model, &options, &bytes, &made->bytes, err);
+    qat_status st = made->format->write
+                        ? made->format->write(model, &options, &bytes, &made->bytes, err)
+                        : qat_qm_write_again(model, &made->form, &bytes, &made->bytes, err);
     if (!st)
         st = export_put(made, path, bytes, err);
     free(bytes);

@@ -18,8 +18,15 @@ const export_format *export_format_of(const tool *me, const char *name, const ch
 typedef struct export_made {
     const export_format *format;
     qat_write_options how; /* as the options say */
+    bool again;            /* a .qm in another form than the one that was verified */
+    qat_qm_form form;      /* that form */
     size_t bytes;          /* of the file, when it is written */
 } export_made;
+
+/** The form that --pack and --strip ask for (NULL: not given). */
+void export_set_form(const tool *me, const char *pack, const char *strip, export_made *made);
+/** The parts that a form leaves out, with commas: "names, labels". */
+void export_parts(const qat_qm_form *form, char text[96]);
 
 /** Write the bytes of a file, of which made has the number. Models and checkpoints that lie there
  * stay. */

@@ -15,7 +15,7 @@
 #include <string.h>
 
 static int64_t reestimate_bn;
-static const char *data, *profile, *format, *form;
+static const char *data, *profile, *format, *form, *pack, *strip;
 static tool_list plugins;
 static int64_t samples, threads, opset;
 static bool json, summary, raw_params, float_io, as_float;
@@ -47,6 +47,15 @@ static const tool_option options[] = {
      "of real numbers; qoperator: QLinearConv and so on; integer: ConvInteger and\n"
      "so on, which give the model's bytes",
      0, 0},
+    {"--pack", TOOL_TEXT, &pack, "yes|no",
+     "qm: weights of fewer than 8 bits share bytes (yes, the default), or take a\n"
+     "byte each (no)",
+     0, 0},
+    {"--strip", TOOL_OPTIONAL, &strip, "PARTS",
+     "qm: leave out what running does not need: names (of tensors and layers),\n"
+     "description, labels, test (the known answer), scales (of channels); with\n"
+     "PARTS, such as --strip=names,test, only these",
+     0, 0},
     {"--raw-params", TOOL_FLAG, &raw_params, NULL,
      "for a checkpoint with averaged parameters: use those of the last step\n"
      "instead",
@@ -72,6 +81,7 @@ static const tool me = {
     "                  [--ptq KIND[:PATH] [--ptq-samples N] [--observer O] [--equalize]\n"
     "                  [--correct-bias] [--set quant.KEY=VALUE]...] [--reestimate-bn N]\n"
     "                  [--format F] [--float] [--float-io] [--form F] [--opset N]\n"
+    "                  [--pack yes|no] [--strip[=PARTS]]\n"
     "                  [--plugin FILE.so]... [--threads N] [--raw-params]\n"
     "                  [--summary] [--max-memory MIB] [--max-macs N] [--max-pixels N] [--json]",
     "Turns a trained network into a model of integers only: folds batch norm, quantizes, writes.\n"
@@ -107,10 +117,20 @@ static void print_certificate(const qat_deploy_result *r)
         printf("not certified: %s\n", tool_shown(c->uncertified));
 }
 
+/** Is the file that is written the very .qm that was verified? */
+static bool is_verified_file(const export_made *made)
+{
+    return !made->format->write && !made->again;
+}
+
 /** The last line: the file. */
 static void print_file(const char *path, const export_made *made)
 {
-    printf("%s: %lld bytes, %s\n", tool_shown(path), (long long)made->bytes, made->format->name);
+    char parts[96];
+    export_parts(&made->form, parts);
+    printf("%s: %lld bytes, %s%s%s%s\n", tool_shown(path), (long long)made->bytes,
+           made->format->name, made->form.unpacked ? ", not packed" : "",
+           *parts ? ", without " : "", parts);
 }
 
 static void print_text(const char *path, const qat_deploy_result *r, const export_made *made)
@@ -137,11 +157,11 @@ static void print_text(const char *path, const qat_deploy_result *r, const expor
                r->streamed.steps, (long long)r->streamed.samples, (long long)r->streamed.bytes,
                (long long)r->streamed.differing);
     printf("%s: %lld bytes; float parameters %lld bytes; ratio %.3f; device arena %lld bytes\n",
-           made->format->write ? "as a .qm" : tool_shown(path), (long long)r->qm_bytes,
+           is_verified_file(made) ? tool_shown(path) : "as a .qm", (long long)r->qm_bytes,
            (long long)r->float_bytes,
            r->float_bytes ? (double)r->qm_bytes / (double)r->float_bytes : 0,
            (long long)r->arena_bytes);
-    if (made->format->write)
+    if (!is_verified_file(made))
         print_file(path, made);
 }
 
@@ -159,8 +179,15 @@ static void print_json_file(const char *path, const export_made *made)
     printf("{\"path\": ");
     tool_json_string(path);
     printf(", \"format\": \"%s\"", made->format->name);
-    if (made->format->write)
+    if (!is_verified_file(made))
         printf(", \"bytes_written\": %lld", (long long)made->bytes);
+    if (made->form.unpacked)
+        printf(", \"packed\": false");
+    if (made->form.without) {
+        char parts[96];
+        export_parts(&made->form, parts);
+        printf(", \"without\": \"%s\"", parts);
+    }
 }
 
 static void print_json(const char *path, const qat_deploy_result *r, const export_made *made)
@@ -298,13 +325,14 @@ static int export_qm(const char *from, const char *to, export_made *made)
     if (as_float)
         tool_usage(&me, "%s is a .qm: it has integers only, and no float network",
                    tool_shown(from));
-    if (!made->format->write)
-        tool_usage(&me, "%s is a .qm already; name another format", tool_shown(from));
+    if (!made->format->write && !made->again && !pack)
+        tool_usage(&me, "%s is a .qm already; name another format, or give --pack or --strip",
+                   tool_shown(from));
     if (data || samples || profile || reestimate_bn || raw_params || summary ||
         tool_ptq_given.data || tool_ptq_given.sets.count)
         tool_usage(&me,
-                   "%s is a .qm: it has its integers, and takes --format, --plugin, --json "
-                   "and limits only",
+                   "%s is a .qm: it has its integers, and takes --format, --pack, --strip, "
+                   "--plugin, --json and limits only",
                    tool_shown(from));
     qat_status st = tool_model_open(&m, from, &(tool_run){.plugins = &plugins}, &err);
     if (!st)
@@ -367,6 +395,7 @@ int main(int argc, char **argv)
     export_made made = {
         .format = export_format_of(&me, format, args.items[1]),
         .how = {.float_io = float_io, .opset = (int)opset, .form = form_named(form)}};
+    export_set_form(&me, pack, strip, &made);
     if ((opset || form) && strcmp(made.format->name, "onnx"))
         tool_usage(&me, "--opset and --form are of the format onnx");
     if (float_io && !made.format->write)
@@ -388,7 +417,7 @@ int main(int argc, char **argv)
                             .log = &tool_log,
                             .tick = tool_tick,
                             .context = label,
-                            .write = made.format->write ? export_write : NULL,
+                            .write = is_verified_file(&made) ? NULL : export_write,
                             .write_context = &made};
     if (summary && made.format->write)
         tool_usage(&me, "--summary runs the written model: it needs a .qm");

@@ -61,9 +61,15 @@ typedef struct qat_qm_metadata {
     int kat_steps; /* runs, one after the other in each of these; 0: one. Only with states */
 } qat_qm_metadata;
 
-/** Write the bytes of a .qm (docs/qm-format.md); free() them. */
+/** Write the bytes of a .qm (docs/qm-format.md), in the graph's form; free() them. */
 qat_status qat_qm_write(const qat_qgraph *graph, const qat_qm_metadata *metadata, uint8_t **bytes,
                         size_t *count, qat_error *err);
+/**
+ * Write the bytes of an open model again, in another form. The new file is opened, its integers are
+ * compared with the model's, and its known answers are computed; free() the bytes.
+ */
+qat_status qat_qm_write_again(const qi_host *host, const qat_qm_form *form, uint8_t **bytes,
+                              size_t *count, qat_error *err);
 /** Read a .qm back as an integer graph (for qat-inspect and the exact evaluation of a file). */
 qat_status qat_qm_read(qat_qgraph **graph, const qi_model *model, qat_error *err);
 

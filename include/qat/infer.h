@@ -124,6 +124,15 @@ typedef enum qi_comparison {
 /** What op `reduce` keeps of the codes along its axes: its parameter `kind`. */
 typedef enum qi_reduction { QI_LARGEST = 0, QI_SMALLEST } qi_reduction;
 
+/**
+ * How a constant holds its codes (docs/qm-format.md, "Packed codes"). 1 to 7: so many bits for
+ * each.
+ */
+typedef enum qi_packing {
+    QI_PACKING_NONE = 0, /* each in a byte, or in two */
+    QI_PACKING_TRITS = 8 /* one of three codes each, five of them in a byte */
+} qi_packing;
+
 typedef enum qi_tensor_kind {
     QI_ACTIVATION = 0, /* in the arena */
     QI_CONSTANT = 1,   /* in the file */
@@ -156,12 +165,15 @@ typedef enum qi_rounding {
  * constants have data.
  */
 typedef struct qi_tensor {
-    const char *name; /* UTF-8, in the file */
-    uint8_t type;     /* qi_type */
-    uint8_t kind;     /* qi_tensor_kind */
-    uint8_t rank;     /* 1..QI_MAX_RANK */
-    uint8_t bits;     /* of codes: 1..8, 2..8 or 9..16; 32; 64 */
-    uint8_t border;   /* qi_border: information for the caller; the engine only sees codes */
+    const char *name;  /* UTF-8, in the file */
+    uint8_t type;      /* qi_type */
+    uint8_t kind;      /* qi_tensor_kind */
+    uint8_t rank;      /* 1..QI_MAX_RANK */
+    uint8_t bits;      /* of codes: 1..8, 2..8 or 9..16; 32; 64 */
+    uint8_t border;    /* qi_border: information for the caller; the engine only sees codes */
+    uint8_t packing;   /* of constants: qi_packing, as the file holds them */
+    uint8_t listed;    /* packed codes: how many codes the list before them names; 0: no list */
+    uint8_t is_packed; /* data is packed, too; 0 on a host, which unpacks constants (qi_unpack) */
     int32_t dims[QI_MAX_RANK];
     int32_t zero_point; /* a code; 0 for weights with channel scales */
     uint32_t
@@ -172,8 +184,9 @@ typedef struct qi_tensor {
         source_index; /* number of the tensor in the file from which the model was made, or -1 */
     uint32_t range_bits[2]; /* float32 bits of the range (min, max) from which scale and zero_point
                                were made */
-    size_t bytes;
-    const void *data; /* constants: points into the file; activations: NULL */
+    size_t bytes;     /* at data or in the arena; of packed codes fewer than there are values */
+    const void *data; /* constants: points into the file, or to what a host unpacked; activations:
+                         NULL */
     size_t offset;    /* activations and states: in the arena */
     int32_t next;     /* states: the activation whose values it takes after each run; others: -1 */
 } qi_tensor;
@@ -250,6 +263,8 @@ typedef struct qi_kernel {
     int in_place;
     qi_products products; /* what qi_model_macs counts; check has seen the weights */
     int32_t max_fraction; /* the largest qi_node.fraction, at most QI_MAX_FRACTION */
+    int32_t reads_packed; /* nonzero: check and run also take a packed input 1. A file with any
+                             other packed input is refused */
 } qi_kernel;
 
 /**
@@ -383,6 +398,15 @@ int32_t qi_input_at(const qi_model *model, int32_t i); /* tensor index */
 int32_t qi_output_count(const qi_model *model);
 int32_t qi_output_at(const qi_model *model, int32_t i); /* tensor index */
 
+/** The bytes that a tensor's values take unpacked; those that a constant takes in the file. */
+size_t qi_unpacked_bytes(const qi_tensor *tensor);
+size_t qi_bytes_in_file(const qi_tensor *tensor);
+/**
+ * Write the codes of a packed constant, a byte each.
+ * @param codes  qi_unpacked_bytes() of them
+ */
+void qi_unpack(const qi_tensor *tensor, uint8_t *codes);
+
 /**
  * How a picture, a sound or real numbers become the bytes of input 0. See docs/qm-format.md,
  * section "Preprocessing".
@@ -437,8 +461,8 @@ const void *qi_kat_output(const qi_model *model, int32_t i);
  * the limit, before the memory is allocated and before anything runs.
  */
 typedef struct qi_limits {
-    uint64_t memory; /* bytes for descriptors, packed weights and arena; not the file itself. 0:
-                        QI_DEFAULT_MEMORY */
+    uint64_t memory; /* bytes for descriptors, unpacked codes, packed weights and arena; not the
+                        file itself. 0: QI_DEFAULT_MEMORY */
     uint64_t macs;   /* qi_model_macs of one run; 0: QI_DEFAULT_MACS */
 } qi_limits;
 
@@ -454,6 +478,7 @@ typedef struct qi_host_options {
     const char *isa; /* instruction set, one of qi_isa_name; NULL: the best of this processor */
     int threads;     /* threads of one run, 1..QI_HOST_MAX_THREADS; 0 means 1 */
     qi_limits limits;
+    int keep_packed; /* with isa "scalar": leave packed codes packed, as a device does. For tests */
 } qi_host_options;
 
 enum { QI_HOST_MAX_THREADS = 256 };
@@ -486,11 +511,12 @@ typedef struct qi_op {
 const qi_op *qi_op_named(const char *name);
 
 /**
- * A model that is open on a machine with an operating system. The file is mapped, weights are
- * packed for the instruction set, memory and arena are allocated. Equal layers, which have the same
- * constants and parameters, share their packed weights. This is not part of the freestanding core.
- * One thread at a time may call qi_host_run and qi_host_self_test, which use the host's own arena.
- * Any number of threads may call qi_host_run_visit with an arena each, and read the host.
+ * A model that is open on a machine with an operating system. The file is mapped, its packed codes
+ * are unpacked, weights are packed for the instruction set, memory and arena are allocated. Equal
+ * layers, which have the same constants and parameters, share their packed weights. This is not
+ * part of the freestanding core. One thread at a time may call qi_host_run and qi_host_self_test,
+ * which use the host's own arena. Any number of threads may call qi_host_run_visit with an arena
+ * each, and read the host.
  */
 typedef struct qi_host qi_host;
 
@@ -525,6 +551,11 @@ typedef struct qi_sizes {
     size_t host_arena; /* of qi_host_run_visit; the host's own kernels need more */
 } qi_sizes;
 qi_sizes qi_host_sizes(const qi_host *host);
+/**
+ * The bytes of the codes that the file holds packed and the host unpacked when it was opened: one
+ * for each such weight. 0: there are none.
+ */
+size_t qi_host_unpacked_bytes(const qi_host *host);
 
 /**
  * Run the model once with the host's instruction set and threads. The outputs are those of qi_run.

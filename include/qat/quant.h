@@ -296,6 +296,23 @@ typedef struct qat_qepilogue {
     int32_t params[QI_MAX_PARAMS];
 } qat_qepilogue;
 
+/** Parts of a .qm that running does not need. */
+enum {
+    QAT_QM_NAMES = 1,       /* of tensors and layers */
+    QAT_QM_DESCRIPTION = 2, /* the text that says what the model is */
+    QAT_QM_LABELS = 4,      /* of classes */
+    QAT_QM_TEST = 8,        /* the known-answer test */
+    QAT_QM_SCALES = 16,     /* of output channels, of weights */
+    QAT_QM_PARTS = 5,       /* how many there are */
+    QAT_QM_ALL_PARTS = 31
+};
+
+/** How a graph is written as a .qm; zeros are the default. */
+typedef struct qat_qm_form {
+    bool unpacked; /* each weight takes a byte, also those of fewer than 8 bits */
+    int without;   /* QAT_QM_NAMES ..: the parts that are left out */
+} qat_qm_form;
+
 /**
  * An integer graph, which has all its arrays in its own memory. Any number of threads may read it.
  * While one thread changes it, no other may use it.
@@ -307,6 +324,7 @@ typedef struct qat_qgraph {
     int *inputs, *outputs;
     int tensors_capacity, ops_capacity;
     qat_qepilogue epilogue;
+    qat_qm_form form;
     struct qat_arena *memory;
 } qat_qgraph;
 

@@ -62,7 +62,8 @@ qat_status qat_certify(qat_certificate *certificate, const void *qm, size_t qm_b
                        qat_error *err)
 {
     qi_host *host = NULL;
-    qi_host_options const options = {.custom = kernels, .isa = "scalar"};
+    qi_host_options const options = {
+        .struct_size = sizeof options, .custom = kernels, .isa = "scalar", .keep_packed = 1};
     qat_error inner = {0};
     *certificate = (qat_certificate){0};
     qat_sha256(qm, qm_bytes, certificate->sha256);

@@ -13,9 +13,31 @@ float cert_float(uint32_t bits)
     return value;
 }
 
+/** Which of the listed codes a packed constant has at place i, or how far it is above the lowest.
+ */
+static size_t packed_index(const qi_tensor *t, size_t i)
+{
+    static const int power[] = {1, 3, 9, 27, 81};
+    size_t const row = cert_count(t) / (size_t)t->dims[0], at = i % row;
+    size_t const bits = t->packing, index_of_row = i / row;
+    const uint8_t *bytes = (const uint8_t *)t->data + t->listed;
+    size_t index = 0;
+    if (t->packing == QI_PACKING_TRITS)
+        return (size_t)(bytes[index_of_row * ((row + 4) / 5) + at / 5] / power[at % 5] % 3);
+    bytes += index_of_row * ((row * bits + 7) / 8);
+    for (size_t b = 0; b < bits; b++)
+        index += (size_t)(bytes[(at * bits + b) / 8] >> (at * bits + b) % 8 & 1) << b;
+    return index;
+}
+
 int32_t cert_code(const qi_tensor *t, size_t i)
 {
-    return (int32_t)qi_value_at((qi_type)t->type, t->data, i);
+    if (!t->is_packed)
+        return (int32_t)qi_value_at((qi_type)t->type, t->data, i);
+    size_t const index = packed_index(t, i);
+    int32_t const lowest = t->type == QI_S8 ? -(1 << (t->bits - 1)) : 0;
+    return t->listed ? (int32_t)qi_value_at((qi_type)t->type, t->data, index)
+                     : lowest + (int32_t)index;
 }
 
 size_t cert_count(const qi_tensor *t)

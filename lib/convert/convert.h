@@ -11,15 +11,16 @@
 qat_status qat_qm_check(const qat_qgraph *graph, const qat_qm_metadata *metadata, qat_error *err);
 
 /**
- * Open bytes in the engine. isa NULL: the best of this processor. If the engine refuses them, the
- * caller fails.
+ * Open bytes in the engine. isa NULL: the best of this processor; "scalar": as a device does,
+ * packed codes stay packed. If the engine refuses them, the caller fails.
  */
 qat_status qat_engine_open(qi_host **host, const void *qm, size_t count,
                            const qi_kernel_list *kernels, const char *isa, qat_error *err);
 
 /**
  * A model opened with every instruction set that runs here, on one and on two threads, except the
- * best one on one thread, which qat_engine_open gives.
+ * best one on one thread, which qat_engine_open gives. The scalar one reads packed codes as a
+ * device does.
  */
 typedef struct qat_other_hosts qat_other_hosts;
 qat_status qat_other_hosts_open(qat_other_hosts **hosts, const void *qm, size_t count,

@@ -2,6 +2,7 @@
 #include "convert/convert.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /** The engine's answers to some inputs, one buffer per output, of all steps. */
 struct answers {
@@ -29,7 +30,11 @@ static qat_status alloc_answers(struct answers *a, qat_error *err)
 qat_status qat_engine_open(qi_host **host, const void *qm, size_t count,
                            const qi_kernel_list *kernels, const char *isa, qat_error *err)
 {
-    qi_host_options const how = {.custom = kernels, .isa = isa, .limits = QI_NO_LIMITS};
+    qi_host_options const how = {.struct_size = sizeof how,
+                                 .custom = kernels,
+                                 .isa = isa,
+                                 .limits = QI_NO_LIMITS,
+                                 .keep_packed = isa && strcmp(isa, "scalar") == 0};
     return qi_host_open_bytes(host, qm, count, "the engine refuses the model: model", &how, err);
 }
 

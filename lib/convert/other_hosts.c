@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { MOST = 16 };
 
@@ -30,8 +31,13 @@ static qat_status open_all(qat_other_hosts *h, const void *qm, size_t bytes,
     for (int i = 0; !st && qi_isa_name(i) && h->count < MOST; i++) {
         if (!qi_isa_runs_here(qi_isa_name(i)))
             continue;
-        qi_host_options const options = {
-            .custom = kernels, .isa = qi_isa_name(i), .threads = threads, .limits = QI_NO_LIMITS};
+        const char *isa = qi_isa_name(i);
+        qi_host_options const options = {.struct_size = sizeof options,
+                                         .custom = kernels,
+                                         .isa = isa,
+                                         .threads = threads,
+                                         .limits = QI_NO_LIMITS,
+                                         .keep_packed = strcmp(isa, "scalar") == 0};
         st = open_one(h, qm, bytes, &options, err);
         threads = 1;
     }

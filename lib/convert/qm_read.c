@@ -80,13 +80,22 @@ static qat_status append(qat_qgraph *graph, qat_qtensor *t, const qi_model *mode
 {
     const qi_tensor *scales =
         from->channel_scales >= 0 ? qi_tensor_at(model, from->channel_scales) : NULL;
+    uint8_t *unpacked = NULL;
     if (from->kind == QI_CONSTANT)
         t->data = data_of(graph, model, from);
+    if (t->data == from->data && from->is_packed) {
+        t->data = unpacked = malloc(qi_unpacked_bytes(from));
+        if (!unpacked)
+            return qat_out_of_memory(err, "reading a model");
+        qi_unpack(from, unpacked);
+    }
     if (scales) {
         t->channel_scales = scales_of(graph, model, scales);
         t->n_channels = scales->dims[0];
     }
-    return qat_qgraph_tensor(graph, t, err) < 0 ? err->status : QAT_OK;
+    int const index = qat_qgraph_tensor(graph, t, err);
+    free(unpacked);
+    return index < 0 ? err->status : QAT_OK;
 }
 
 static qat_status read_tensor(qat_qgraph *graph, const qi_model *model, int32_t index,

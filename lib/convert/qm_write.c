@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "base/rng.h"
 #include "convert/convert.h"
+#include "convert/qm_pack.h"
 #include "infer/model/qm_layout.h"
 
 #include <stdlib.h>
@@ -30,12 +31,16 @@ struct sections {
     size_t n_known;
     uint32_t n_scales;    /* number of tensors of channel scales */
     struct place *places; /* of the graph's tensors */
+    bool *may_pack;       /* by tensor of the graph */
+    int without;          /* the parts that are left out: QAT_QM_NAMES .. */
 };
 
-/** Where the numbers of a tensor of the graph are in the file. */
+/** Where the numbers of a tensor of the graph are in the file, and how. */
 struct place {
     uint32_t data;  /* offset */
     int32_t scales; /* tensor with its channel scales, or -1 */
+    uint32_t bytes;
+    uint8_t packing, listed;
 };
 
 /** The offset of text in the strings section; equal strings are stored once. */
@@ -52,6 +57,12 @@ static uint32_t add_string(struct sections *s, const char *text)
     s->known[s->n_known++] = (struct string){hash, offset};
     qat_write_bytes(&s->strings, text, strlen(text) + 1);
     return offset;
+}
+
+/** The name of a tensor or layer. */
+static uint32_t add_name(struct sections *s, const char *name)
+{
+    return s->without & QAT_QM_NAMES ? 0 : add_string(s, name);
 }
 
 static uint32_t add_data(struct sections *s, const void *bytes, size_t count)
@@ -95,11 +106,16 @@ static int first_with_scales(const qat_qgraph *graph, int index)
     return i;
 }
 
+/** Does the file have the scales of this tensor's channels? */
+static bool has_scales(const struct sections *s, const qat_qtensor *t)
+{
+    return t->channel_scales && !(s->without & QAT_QM_SCALES);
+}
+
 static void add_tensor(struct sections *s, const qat_qtensor *t, struct place place)
 {
     qat_writer *w = &s->tensors;
-    size_t const bytes = qat_qtensor_bytes(t);
-    qat_write_u32(w, add_string(s, t->name));
+    qat_write_u32(w, add_name(s, t->name));
     qat_write_u8(w, (uint8_t)t->type);
     qat_write_u8(w, t->data ? QI_CONSTANT : t->is_state ? QI_STATE : QI_ACTIVATION);
     qat_write_u8(w, (uint8_t)t->rank);
@@ -107,14 +123,17 @@ static void add_tensor(struct sections *s, const qat_qtensor *t, struct place pl
     for (int i = 0; i < QI_MAX_RANK; i++)
         qat_write_u32(w, (uint32_t)t->dims[i]);
     qat_write_u32(w, (uint32_t)t->zero_point);
-    qat_write_f32(w, t->scale);
+    qat_write_f32(w, !t->channel_scales || has_scales(s, t) ? t->scale : 0.0f);
     qat_write_u32(w, (uint32_t)place.scales);
     qat_write_u32(w, (uint32_t)t->source_index);
     qat_write_u32(w, place.data);
-    qat_write_u32(w, (uint32_t)bytes);
+    qat_write_u32(w, place.bytes);
     qat_write_f32(w, t->range_min);
     qat_write_f32(w, t->range_max);
-    qat_write_u32(w, (uint32_t)t->border); /* one byte, then three reserved bytes */
+    qat_write_u8(w, (uint8_t)t->border);
+    qat_write_u8(w, place.packing);
+    qat_write_u8(w, place.listed);
+    qat_write_u8(w, 0); /* reserved */
     qat_write_u32(w, t->is_state ? (uint32_t)t->next : 0);
 }
 
@@ -129,34 +148,69 @@ static void add_channel_scales(struct sections *s, const qat_qtensor *of)
                      .data = of->channel_scales, /* same size and byte order as their bits */
                      .source_index = -1};
     _Static_assert(sizeof(float) == sizeof(int32_t), "scales are stored as their bits");
-    add_tensor(s, &t, (struct place){add_data(s, t.data, qat_qtensor_bytes(&t)), -1});
+    uint32_t const bytes = (uint32_t)qat_qtensor_bytes(&t);
+    add_tensor(s, &t, (struct place){add_data(s, t.data, bytes), -1, bytes, 0, 0});
 }
 
-static void add_tensors(struct sections *s, const qat_qgraph *graph)
+/** Add the numbers of a constant, packed if they may be and take less room so. */
+static qat_status add_constant(struct sections *s, const qat_qtensor *t, bool may_pack,
+                               struct place *p, qat_error *err)
+{
+    qm_packed packed = {.count = qat_qtensor_bytes(t)};
+    qat_status const st = may_pack ? qm_pack(t, &packed, err) : QAT_OK;
+    if (st)
+        return st;
+    *p = (struct place){
+        .data = add_data(s, packed.packing ? packed.bytes : t->data, packed.count),
+        .scales = -1,
+        .bytes = (uint32_t)packed.count,
+        .packing = packed.packing,
+        .listed = packed.listed,
+    };
+    free(packed.bytes);
+    return QAT_OK;
+}
+
+/** Find or make the place of a tensor's numbers. */
+static qat_status place_tensor(struct sections *s, const qat_qgraph *graph, int index,
+                               qat_error *err)
+{
+    const qat_qtensor *t = &graph->tensors[index];
+    struct place *p = &s->places[index];
+    int const first = t->data ? first_with_data(graph, index) : index;
+    if (t->data && first == index)
+        return add_constant(s, t, s->may_pack[index], p, err);
+    *p = s->places[first];
+    p->scales = -1;
+    p->bytes = p->packing ? p->bytes : (uint32_t)qat_qtensor_bytes(t);
+    return QAT_OK;
+}
+
+static qat_status add_tensors(struct sections *s, const qat_qgraph *graph, qat_error *err)
 {
     for (int i = 0; i < graph->n_tensors; i++) {
         const qat_qtensor *t = &graph->tensors[i];
         struct place *p = &s->places[i];
-        int const data = t->data ? first_with_data(graph, i) : i;
-        int const scales = t->channel_scales ? first_with_scales(graph, i) : i;
-        *p = (struct place){s->places[data].data, -1};
-        if (t->data && data == i)
-            p->data = add_data(s, t->data, qat_qtensor_bytes(t));
-        if (t->channel_scales)
+        int const scales = has_scales(s, t) ? first_with_scales(graph, i) : i;
+        qat_status const st = place_tensor(s, graph, i, err);
+        if (st)
+            return st;
+        if (has_scales(s, t))
             p->scales =
                 scales < i ? s->places[scales].scales : graph->n_tensors + (int32_t)s->n_scales++;
         add_tensor(s, t, *p);
     }
     for (int i = 0; i < graph->n_tensors; i++)
-        if (graph->tensors[i].channel_scales && first_with_scales(graph, i) == i)
+        if (has_scales(s, &graph->tensors[i]) && first_with_scales(graph, i) == i)
             add_channel_scales(s, &graph->tensors[i]);
+    return QAT_OK;
 }
 
 static void add_node(struct sections *s, const qat_qop *op)
 {
     qat_writer *w = &s->nodes;
     qat_write_u32(w, add_string(s, op->op));
-    qat_write_u32(w, add_string(s, op->name));
+    qat_write_u32(w, add_name(s, op->name));
     write_range(w, add_ints(s, op->n_inputs, op->inputs));
     write_range(w, add_ints(s, op->n_outputs, op->outputs));
     write_range(w, add_ints(s, op->n_params, op->params));
@@ -296,6 +350,7 @@ static void sections_free(struct sections *s)
     qat_writer_free(&s->data);
     free(s->known);
     free(s->places);
+    free(s->may_pack);
 }
 
 qat_status qat_qm_write(const qat_qgraph *graph, const qat_qm_metadata *metadata, uint8_t **bytes,
@@ -312,17 +367,22 @@ qat_status qat_qm_write(const qat_qgraph *graph, const qat_qm_metadata *metadata
         calloc((size_t)graph->n_tensors + 2 * (size_t)graph->n_ops + (size_t)metadata->n_labels + 2,
                sizeof *s.known);
     s.places = calloc((size_t)graph->n_tensors + 1, sizeof *s.places);
-    if (!s.known || !s.places) {
+    s.may_pack = calloc((size_t)graph->n_tensors + 1, sizeof *s.may_pack);
+    if (!s.known || !s.places || !s.may_pack) {
         sections_free(&s);
         return qat_out_of_memory(err, ".qm");
     }
+    s.without = graph->form.without;
+    if (!graph->form.unpacked)
+        qm_may_pack(graph, s.may_pack);
     qat_write_u8(&s.strings, 0);
-    add_tensors(&s, graph);
+    st = add_tensors(&s, graph, err);
     for (int i = 0; i < graph->n_ops; i++)
         add_node(&s, &graph->ops[i]);
     write_header(&file, &s, graph, metadata);
     append_sections(&file, &s);
-    st = check_size(&s, &file, err);
+    if (!st)
+        st = check_size(&s, &file, err);
     if (st) {
         qat_writer_free(&file);
     } else {

@@ -347,6 +347,21 @@ static void set_params(const qat_real_graph *r, const qi_model *model, const qi_
                          -op->fraction);
 }
 
+/** Weights without a scale have no real values. */
+static qat_status needs_scales(const qi_model *model, qat_error *err)
+{
+    for (int32_t i = 0; i < qi_node_count(model); i++) {
+        const qi_node *op = qi_node_at(model, i);
+        if (qat_real_accumulates(model, op) &&
+            qat_real_weight_scale(model, qi_tensor_at(model, op->inputs[QAT_IN_WEIGHTS]), 0) == 0)
+            return qat_fail(err, QAT_ERR_UNSUPPORTED,
+                            "op %d of the model has weights without scales: they were left out "
+                            "(qat-export --strip)",
+                            (int)i);
+    }
+    return QAT_OK;
+}
+
 qat_status qat_real_graph_create(qat_real_graph *r, const qi_model *model,
                                  const qat_registry *registry, int max_batch, qat_error *err)
 {
@@ -360,7 +375,9 @@ qat_status qat_real_graph_create(qat_real_graph *r, const qi_model *model,
         r->bounds[i][0] = -INFINITY;
         r->bounds[i][1] = INFINITY;
     }
-    qat_status st = qat_graph_create(&r->graph, registry, err);
+    qat_status st = needs_scales(model, err);
+    if (!st)
+        st = qat_graph_create(&r->graph, registry, err);
     for (int32_t i = 0; !st && i < qi_input_count(model); i++)
         if (qat_real_is_activation(qi_tensor_at(model, qi_input_at(model, i))))
             r->of[qi_input_at(model, i)] = given(&b, qi_input_at(model, i));

@@ -206,8 +206,8 @@ struct bench {
     qat_optimizer *optimizer;
     qat_qgraph *graph;
     qat_verifier *verifier;
-    uint8_t *qm;
-    size_t qm_bytes;
+    uint8_t *qm, *plain; /* packed where that is shorter; with a byte for each weight */
+    size_t qm_bytes, plain_bytes;
     void *codes[NET_MAX_INPUTS]; /* VERIFY_BATCH samples */
     qi_type types[NET_MAX_INPUTS];
     float *values[NET_MAX_INPUTS];
@@ -248,6 +248,7 @@ static void release(struct bench *b)
     qat_graph_free(b->training);
     random_net_free(&b->net);
     free(b->qm);
+    free(b->plain);
 }
 
 /** Samples first..first+count-1 of a stream into the bench's buffers; real values become codes. */
@@ -379,9 +380,12 @@ static bool has_few_codes(const qat_quant_options *o)
     return uses(o, "lsq") || has_one_magnitude(o);
 }
 
+/** Networks are verified packed and not, in turn. */
 static qat_status verify(struct bench *b, qat_error *err)
 {
-    qat_status st = qat_verifier_create(&b->verifier, b->graph, b->eval, b->qm, b->qm_bytes, NULL,
+    bool const plain = b->net.index % 4 == 3;
+    qat_status st = qat_verifier_create(&b->verifier, b->graph, b->eval, plain ? b->plain : b->qm,
+                                        plain ? b->plain_bytes : b->qm_bytes, NULL,
                                         qat_graph_registry(b->net.graph), VERIFY_BATCH, err);
     for (int i = 0; !st && i <= LIKE_BATCHES; i++) {
         fill(b, i < LIKE_BATCHES ? STREAM_LIKE : STREAM_EXTREME, i * VERIFY_BATCH, VERIFY_BATCH);
@@ -476,6 +480,47 @@ static qat_status keep(const struct bench *b, const char *ending, const uint8_t 
     return qat_file_write_atomic(path, bytes, count, err);
 }
 
+/** How the file holds its weights. */
+static void cover_packing(const qi_model *m)
+{
+    char name[48];
+    for (int32_t i = 0; i < qi_tensor_count(m); i++) {
+        const qi_tensor *t = qi_tensor_at(m, i);
+        snprintf(name, sizeof name,
+                 t->packing == QI_PACKING_TRITS ? "packed, three values"
+                 : t->listed                    ? "packed, %d bits, a list"
+                                                : "packed, %d bits",
+                 t->packing);
+        if (t->packing)
+            cover(name, 1);
+    }
+}
+
+/**
+ * Write the file again without packing, and without all parts that running does not need. The
+ * writer compares the integers, of which it opens one file as a device does.
+ */
+static qat_status write_forms(struct bench *b, qat_error *err)
+{
+    qi_host *host = NULL;
+    uint8_t *stripped = NULL;
+    size_t stripped_bytes = 0;
+    qat_qm_form const plain = {.unpacked = true}, short_form = {.without = QAT_QM_ALL_PARTS};
+    qat_status st = qi_host_open_bytes(&host, b->qm, b->qm_bytes, "model", NULL, err);
+    if (!st)
+        st = qat_qm_write_again(host, &plain, &b->plain, &b->plain_bytes, err);
+    if (!st)
+        st = qat_qm_write_again(host, &short_form, &stripped, &stripped_bytes, err);
+    if (!st)
+        cover_packing(qi_host_model(host));
+    if (!st && (stripped_bytes >= b->qm_bytes || b->qm_bytes > b->plain_bytes))
+        st = qat_fail(err, QAT_ERR_MISMATCH, "%zu bytes, %zu stripped, %zu not packed", b->qm_bytes,
+                      stripped_bytes, b->plain_bytes);
+    free(stripped);
+    qi_host_close(host);
+    return st;
+}
+
 /**
  * The writer reads its file back, and compares multipliers and answers. A network with a profile of
  * its own rounds otherwise, and some have a grid that TensorFlow Lite has not.
@@ -541,6 +586,8 @@ static qat_status run_net(struct bench *b, uint64_t index, const qat_registry *r
         st = compare_signal(b, registry, err);
     if (!st)
         st = keep(b, "qm", b->qm, b->qm_bytes, err);
+    if (!st)
+        st = write_forms(b, err);
     if (!st)
         st = write_tflite(b, err);
     if (!st)
@@ -675,6 +722,14 @@ static void check_coverage(void)
                                        "weights by lsq",
                                        "weights by bwn",
                                        "weights by twn",
+                                       "packed, 1 bits, a list",
+                                       "packed, three values",
+                                       "packed, 2 bits",
+                                       "packed, 3 bits",
+                                       "packed, 4 bits",
+                                       "packed, 5 bits",
+                                       "packed, 6 bits",
+                                       "packed, 7 bits",
                                        "activations by tqt",
                                        "activations by lsq",
                                        "powers of two",

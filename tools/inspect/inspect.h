@@ -5,20 +5,23 @@
 #include "tools/common/model.h"
 #include "tools/common/plugins.h"
 
+enum { INSPECT_HEAD_BYTES = 192 }; /* the header of a .qm */
+
 /** An opened file: a .qm, or a checkpoint with the graphs made from it. */
 typedef struct inspected {
     const char *path;
     size_t file_bytes;
     qat_network_size size;
-    tool_model model;       /* .qm */
-    qat_restored *restored; /* checkpoint */
-    qat_graph *eval;        /* of a quantized checkpoint, planned */
-    qat_qgraph *graph;      /* NULL: a float checkpoint, or one that cannot become integers */
-    uint8_t **codes;        /* by tensor: its values for one input, if they are 8-bit codes */
-    float **real;           /* by tensor: the real values that were quantized, or NULL */
-    char sample[300];       /* name of that input */
-    uint64_t room;          /* bytes that copies in codes may still take */
-    qat_status kept;        /* of copying codes during a run, with the reason in why */
+    tool_model model;                 /* .qm */
+    uint8_t head[INSPECT_HEAD_BYTES]; /* of a .qm: its first bytes */
+    qat_restored *restored;           /* checkpoint */
+    qat_graph *eval;                  /* of a quantized checkpoint, planned */
+    qat_qgraph *graph; /* NULL: a float checkpoint, or one that cannot become integers */
+    uint8_t **codes;   /* by tensor: its values for one input, if they are 8-bit codes */
+    float **real;      /* by tensor: the real values that were quantized, or NULL */
+    char sample[300];  /* name of that input */
+    uint64_t room;     /* bytes that copies in codes may still take */
+    qat_status kept;   /* of copying codes during a run, with the reason in why */
     qat_error why;
 } inspected;
 
@@ -59,6 +62,10 @@ bool inspect_is_observed_range(const qat_named_tensor *param);
 
 void inspect_print(const inspected *x);
 void inspect_print_json(const inspected *x);
+/** Print where the bytes of a .qm are, layer by layer: as a table; as a member of the JSON object.
+ */
+void inspect_print_bytes(const inspected *x);
+void inspect_json_bytes(const inspected *x);
 /** Print all class names of a .qm, one per line. */
 void inspect_print_labels(const inspected *x);
 /**

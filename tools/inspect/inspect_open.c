@@ -12,11 +12,27 @@
 
 /* ------------------------------------------------------------------ opening */
 
+/** The first bytes of a .qm that was opened. */
+static qat_status read_head(const char *path, uint8_t head[INSPECT_HEAD_BYTES], qat_error *err)
+{
+    qat_file_source source;
+    size_t got = 0;
+    qat_status st = qat_source_open(&source, path, err);
+    if (!st)
+        st = qat_source_read(&source, head, INSPECT_HEAD_BYTES, &got, err);
+    qat_source_close(&source);
+    if (!st && got != INSPECT_HEAD_BYTES)
+        st = qat_fail(err, QAT_ERR_FORMAT, "%s: it has become shorter", path);
+    return st;
+}
+
 static qat_status open_qm(inspected *x, const tool_list *plugins, qat_error *err)
 {
     qat_status st = tool_model_open(&x->model, x->path, &(tool_run){.plugins = plugins}, err);
     if (!st)
         st = qat_qm_read(&x->graph, x->model.model, err);
+    if (!st)
+        st = read_head(x->path, x->head, err);
     if (!st)
         x->size = qat_qgraph_size_of(x->graph);
     return st;

@@ -53,8 +53,16 @@ static const char *tensor_kind(const qat_qgraph *g, int i)
 
 /* ------------------------------------------------------------------ tables */
 
-static void print_tensors(const qat_qgraph *g)
+/** The bytes of a tensor: of packed codes, in the file. */
+static size_t tensor_bytes(const inspected *x, int i)
 {
+    return x->restored ? qat_qtensor_bytes(&x->graph->tensors[i])
+                       : qi_bytes_in_file(qi_tensor_at(x->model.model, i));
+}
+
+static void print_tensors(const inspected *x)
+{
+    const qat_qgraph *g = x->graph;
     bool const numbered = inspect_is_numbered(g);
     printf("\n%5s %s%-6s %-7s %-16s %-13s %5s %-25s %9s  %s\n", "t", numbered ? "  .qm " : "",
            "kind", "type", "shape", "S", "Z", "range", "bytes", "name");
@@ -75,7 +83,7 @@ static void print_tensors(const qat_qgraph *g)
         if (numbered)
             printf("%5d ", i);
         printf("%-6s %-7s %-16s %-13s %5s %-25s %9zu  %s\n", tensor_kind(g, i), type, dims, scale,
-               zero, range, qat_qtensor_bytes(t), tool_shown(t->name));
+               zero, range, tensor_bytes(x, i), tool_shown(t->name));
     }
     if (numbered)
         printf("(t: the tensor's number in the source file; qat-run --dump-tensors names its files "
@@ -334,8 +342,10 @@ void inspect_print(const inspected *x)
         print_model_head(x);
     if (!x->graph)
         return;
-    print_tensors(x->graph);
+    print_tensors(x);
     print_ops(x->graph);
+    if (!x->restored)
+        inspect_print_bytes(x);
 }
 
 /* ------------------------------------------------------------------ JSON */
@@ -409,6 +419,14 @@ static void json_model(const inspected *x)
     printf("}");
 }
 
+/** How a constant of few bits lies in the file. */
+static void json_packing(const qi_tensor *t)
+{
+    if (t->packing)
+        printf(", \"packing\": %d, \"listed\": %d, \"bytes_in_file\": %zu", t->packing, t->listed,
+               qi_bytes_in_file(t));
+}
+
 void inspect_print_json(const inspected *x)
 {
     const qat_qgraph *g = x->graph;
@@ -424,12 +442,16 @@ void inspect_print_json(const inspected *x)
         for (int i = 0; i < g->n_tensors; i++) {
             printf(i ? ",\n  " : "\n  ");
             inspect_json_tensor(g, i);
+            if (!x->restored)
+                json_packing(qi_tensor_at(x->model.model, i));
             printf("}");
         }
         printf("],\n \"ops\": [");
         for (int i = 0; i < g->n_ops; i++)
             json_op(g, i);
         printf("]");
+        if (!x->restored)
+            inspect_json_bytes(x);
     }
     printf(", \"parameters\": %lld, \"training_parameters\": %lld, \"multiply_adds\": %lld}\n",
            (long long)x->size.parameters, (long long)x->size.training_parameters,

@@ -14,6 +14,7 @@
 #include "base/bytes.h"
 #include "base/shown.h"
 #include "export/pixels.h"
+#include "export/scales.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -372,6 +373,8 @@ qat_status qat_onnx_write(const qi_host *host, const qat_write_options *options,
     w.operators = options->form != QAT_ONNX_QDQ;
     w.integer = options->form == QAT_ONNX_INTEGER;
     qat_status st = onnx_begin(&w.m, options, err);
+    if (!st)
+        st = qat_export_needs_scales(w.from, err);
     if (!st)
         st = write_model(&w);
     if (!st)

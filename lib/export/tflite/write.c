@@ -1,4 +1,5 @@
 /** qat_tflite_write: writes a model as a .tflite file, op by op. */
+#include "export/scales.h"
 #include "export/tflite/out.h"
 
 #include <stdio.h>
@@ -154,7 +155,9 @@ static qat_status walk(tfo *o)
 
 static qat_status write_checked(tfo *o, const qi_host *host, const qat_log *log, qat_writer *w)
 {
-    qat_status st = qat_qm_read(&o->graph, o->model, o->err);
+    qat_status st = qat_export_needs_scales(o->model, o->err);
+    if (!st)
+        st = qat_qm_read(&o->graph, o->model, o->err);
     if (!st)
         st = begin(o);
     if (!st)

@@ -4,11 +4,13 @@
  */
 #include "infer/host/host.h"
 #include "infer/host/loops/crc32.h"
+#include "infer/host/unpack.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -156,7 +158,7 @@ static qat_status prepare(qi_host *host, const char *name, const qi_host_options
     if (host->threads < 1 || host->threads > QI_HOST_MAX_THREADS)
         return fail(err, QAT_ERR_ARGUMENT, "%s: threads: 1..256 are allowed", name);
     host->isa = isa->name;
-    uint64_t const limit = memory_limit(options), used = host->sizes.model;
+    uint64_t const limit = memory_limit(options), used = host->sizes.model + host->unpacked;
     qi_status const st =
         qi_steps_make(&host->steps, host->model, isa, host->threads, limit - used, &inner);
     if (st == QI_ERR_LIMIT)
@@ -166,6 +168,30 @@ static qat_status prepare(qi_host *host, const char *name, const qi_host_options
     host->arena = host->steps->arena;
     host->sizes.host_arena = host->steps->arena_bytes;
     qi_host_reset(host, NULL);
+    return QAT_OK;
+}
+
+/** A member that version 0.1 did not have. */
+static int keeps_packed(const qi_host_options *options)
+{
+    size_t const end = offsetof(qi_host_options, keep_packed) + sizeof options->keep_packed;
+    return options->struct_size >= end && options->keep_packed;
+}
+
+/** Unpack the packed constants, unless the core's kernels shall read them as a device does. */
+static qat_status unpack(qi_host *host, const char *name, const qi_host_options *options,
+                         qat_error *err)
+{
+    uint64_t const bytes = qi_constants_bytes(host->model), limit = memory_limit(options);
+    if (!bytes || keeps_packed(options))
+        return QAT_OK;
+    if (bytes + host->sizes.model > limit)
+        return refuse_memory(err, name, bytes + host->sizes.model, limit);
+    host->constants = bytes <= PTRDIFF_MAX ? allocate((size_t)bytes) : NULL;
+    if (!host->constants)
+        return no_memory(err, name);
+    host->unpacked = (size_t)bytes;
+    qi_unpack_constants(host->model, host->constants);
     return QAT_OK;
 }
 
@@ -193,7 +219,9 @@ static qat_status make(qi_host *host, const char *name, const qi_host_options *o
         return qi_error_tell(&inner, name, err);
     host->sizes.model = need;
     host->sizes.arena = qi_arena_bytes(host->model);
-    qat_status const fits = check_macs(err, name, host->model, options);
+    qat_status fits = check_macs(err, name, host->model, options);
+    if (!fits)
+        fits = unpack(host, name, options, err);
     return fits ? fits : prepare(host, name, options, err);
 }
 
@@ -251,6 +279,9 @@ static qat_status open_host(qi_host **host, const void *qm, size_t qm_bytes, con
     *host = NULL;
     if (options && options->struct_size > sizeof *options)
         return fail(err, QAT_ERR_UNSUPPORTED, "qi_host_options: of a later version of the library");
+    if (options && keeps_packed(options) && !(options->isa && strcmp(options->isa, "scalar") == 0))
+        return fail(err, QAT_ERR_ARGUMENT, "%s: keep_packed needs the instruction set scalar",
+                    name);
     qi_host *h = calloc(1, sizeof *h);
     if (!h)
         return no_memory(err, name);
@@ -282,12 +313,18 @@ void qi_host_close(qi_host *host)
         return;
     qi_steps_free(host->steps);
     free(host->memory);
+    free(host->constants);
     void *qm = (void *)(uintptr_t)host->qm;
     if (qm && host->mapped == OWNED_BY_MMAP)
         munmap(qm, host->sizes.file);
     else
         free(qm);
     free(host);
+}
+
+size_t qi_host_unpacked_bytes(const qi_host *host)
+{
+    return host->unpacked;
 }
 
 qat_status qi_host_self_test(const qi_host *host, const char *name, qat_error *err)

@@ -7,6 +7,8 @@
 struct qi_host {
     qi_model *model;
     void *memory;    /* of the model */
+    void *constants; /* those that the file holds packed, unpacked; NULL: there are none */
+    size_t unpacked; /* their bytes */
     void *arena;     /* the steps own it */
     qi_steps *steps; /* how each node runs here */
     const char *isa;

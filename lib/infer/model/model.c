@@ -1,6 +1,7 @@
 /** Makes a model from bytes, and answers questions about it. */
 #include "infer/model/model.h"
 #include "infer/model/memory.h"
+#include "infer/model/packing.h"
 
 qi_status qi_fail(qi_error *err, qi_status status, const char *what, int32_t index, int64_t value,
                   int64_t limit)
@@ -160,6 +161,8 @@ qi_status qi_checked_model_read(qi_model **model, const void *qm, const qi_kerne
         st = qm_read_nodes(m, kernels, err);
     if (!st)
         st = qm_read_metadata(m, err);
+    if (!st)
+        st = qm_check_packed_inputs(m, err);
     if (!st)
         st = qi_plan_lifetimes(m, err);
     if (!st)

@@ -335,38 +335,63 @@ uint32_t qi_weight_sum(const uint8_t *codes, int64_t n, qi_codes c)
     return sum;
 }
 
-enum { COLUMNS = 64 };
+enum { COLUMNS = 64, UNPACKED = 240 /* codes at a time */ };
 
-/** The sums of n <= COLUMNS neighbouring channels; rows are `step` bytes apart. */
-static void weight_sums(uint32_t sums[COLUMNS], const uint8_t *codes, int32_t n, int64_t rows,
-                        int64_t step, qi_codes c)
+/** Some codes of a row: where they lie or, if they are packed, unpacked. */
+static const uint8_t *codes_at(const qi_rows *rows, int64_t row, int64_t at, int64_t n,
+                               uint8_t *unpacked)
 {
+    if (!rows->packing)
+        return rows->first + (size_t)row * rows->bytes + at;
+    qi_unpack_row(rows, (size_t)row, (size_t)at, (size_t)n, unpacked);
+    return unpacked;
+}
+
+/** The sum of one channel, which is a row. */
+static uint32_t row_sum(const qi_rows *w, int64_t row, qi_codes c)
+{
+    uint8_t unpacked[UNPACKED];
+    int64_t const values = (int64_t)w->values, step = w->packing ? UNPACKED : values;
+    uint32_t sum = 0;
+    for (int64_t at = 0; at < values; at += step) {
+        int64_t const n = values - at < step ? values - at : step;
+        sum += qi_weight_sum(codes_at(w, row, at, n, unpacked), n, c);
+    }
+    return sum;
+}
+
+/** The sums of n <= COLUMNS neighbouring channels from `first` on; all weights are one row. */
+static void column_sums(uint32_t sums[COLUMNS], const qi_rows *w, int64_t first, int32_t n,
+                        int64_t channels, qi_codes c)
+{
+    uint8_t unpacked[COLUMNS];
     uint8_t const flip = c.flip, z = (uint8_t)c.offset;
     for (int32_t i = 0; i < n; i++)
         sums[i] = 0;
-    for (int64_t k = 0; k < rows; k++, codes += step)
+    for (int64_t at = first; at < (int64_t)w->values; at += channels) {
+        const uint8_t *codes = codes_at(w, 0, at, n, unpacked);
         for (int32_t i = 0; i < n; i++)
             sums[i] += weight_size(codes[i], flip, z);
+    }
 }
 
 /** The sums of at most COLUMNS channels from `first` on; returns how many. */
 static int32_t some_weight_sums(uint32_t sums[COLUMNS], const qi_tensor *w, int64_t channels,
-                                int64_t first, int64_t stride, int64_t step)
+                                int64_t first)
 {
-    const uint8_t *codes = (const uint8_t *)w->data + first * stride;
-    int64_t const left = channels - first, depth = qi_count(w) / channels;
-    if (step == 1) {
-        sums[0] = qi_weight_sum(codes, depth, qi_codes_of(w));
-        return 1;
-    }
-    int32_t const n = left < COLUMNS ? (int32_t)left : COLUMNS;
-    weight_sums(sums, codes, n, depth, step, qi_codes_of(w));
+    qi_rows const rows = qi_rows_of(w, w->data);
+    int64_t const left = channels - first;
+    int const is_row = w->dims[0] == channels;
+    int32_t const n = is_row ? 1 : left < COLUMNS ? (int32_t)left : COLUMNS;
+    if (is_row)
+        sums[0] = row_sum(&rows, first, qi_codes_of(w));
+    else
+        column_sums(sums, &rows, first, n, channels, qi_codes_of(w));
     return n;
 }
 
 /** The maximum over channels of D sum |w - Z_w| 2^fraction + |bias|. */
-static int64_t largest_accumulator(const qi_checker *c, int64_t channels, int64_t stride,
-                                   int64_t step)
+static int64_t largest_accumulator(const qi_checker *c, int64_t channels)
 {
     const qi_tensor *w = qi_input(c->model, c->node, 1);
     const qi_tensor *bias = qi_input(c->model, c->node, 2);
@@ -374,7 +399,7 @@ static int64_t largest_accumulator(const qi_checker *c, int64_t channels, int64_
     uint32_t sums[COLUMNS];
     int64_t most = 0;
     for (int64_t o = 0; o < channels;) {
-        int32_t const n = some_weight_sums(sums, w, channels, o, stride, step);
+        int32_t const n = some_weight_sums(sums, w, channels, o);
         for (int32_t i = 0; i < n; i++, o++) {
             int64_t const b = qi_value_at(bias->type, bias->data, (size_t)o);
             if (b <= -INT64_MAX / 2 || b >= INT64_MAX / 2)
@@ -391,7 +416,7 @@ static int64_t largest_accumulator(const qi_checker *c, int64_t channels, int64_
 static int are_equal(const qi_tensor *a, const qi_tensor *b)
 {
     int equal = a->data == b->data && a->bytes == b->bytes && a->type == b->type &&
-                a->zero_point == b->zero_point;
+                a->zero_point == b->zero_point && a->packing == b->packing;
     for (int d = 0; d < QI_MAX_RANK; d++)
         equal = equal && a->dims[d] == b->dims[d];
     return equal;
@@ -431,7 +456,7 @@ static int64_t known_accumulator(const qi_checker *c, int32_t *changes)
     return -1;
 }
 
-int qi_rule_accumulator(qi_checker *c, int64_t channels, int64_t stride, int64_t step)
+int qi_rule_accumulator(qi_checker *c, int64_t channels)
 {
     enum { MOST_DEPTH = 1 << 24 }; /* the scratch of QI_TILE rows then fits 32 bits */
     const qi_tensor *w = qi_input(c->model, c->node, 1);
@@ -456,7 +481,7 @@ int qi_rule_accumulator(qi_checker *c, int64_t channels, int64_t stride, int64_t
     if (!qi_rule(c, known >= 0 || changes < QM_MAX_BIASES, QI_ERR_FORMAT,
                  "biases for the same weights", changes + 1, QM_MAX_BIASES))
         return 0;
-    int64_t const most = known < 0 ? largest_accumulator(c, channels, stride, step) : known;
+    int64_t const most = known < 0 ? largest_accumulator(c, channels) : known;
     qi_rule(c, most <= most_accumulator(c), QI_ERR_OVERFLOW, "largest accumulator", most,
             most_accumulator(c));
     return qi_rule(c, most == c->node->max_accumulator, QI_ERR_OVERFLOW,
@@ -483,6 +508,20 @@ qi_requant qi_requant_of(const qi_call *call, int32_t at)
 }
 
 /* ------------------------------------------------------------------ tiles */
+
+void qi_widen_row(int16_t *difference, const qi_rows *rows, size_t row, qi_codes c)
+{
+    uint8_t unpacked[UNPACKED];
+    if (!rows->packing) {
+        qi_widen(difference, rows->first + row * rows->bytes, rows->values, c);
+        return;
+    }
+    for (size_t at = 0; at < rows->values; at += UNPACKED) {
+        size_t const left = rows->values - at, n = left < UNPACKED ? left : UNPACKED;
+        qi_unpack_row(rows, row, at, n, unpacked);
+        qi_widen(difference + at, unpacked, n, c);
+    }
+}
 
 /**
  * Four dot products of n values, `stride` apart, with one row of weights. Each |sum| fits int32:
@@ -550,11 +589,10 @@ static void dot_rows_wide(const qi_tile *t, int64_t sums[QI_TILE])
 
 static void run_wide_tile(const qi_tile *t)
 {
-    const uint8_t *weights = t->weights;
     int16_t *y = (int16_t *)t->y + t->y_at;
     int64_t sums[QI_TILE];
-    for (int32_t o = t->first_channel; o < t->end_channel; o++, weights += t->depth) {
-        qi_widen(t->weight_row, weights, t->depth, t->weight_codes);
+    for (int32_t o = t->first_channel; o < t->end_channel; o++) {
+        qi_widen_row(t->weight_row, &t->weights, (size_t)o, t->weight_codes);
         dot_rows_wide(t, sums);
         for (int32_t r = 0; r < t->rows; r++)
             y[(size_t)r * t->y_stride + (size_t)o] =
@@ -564,11 +602,10 @@ static void run_wide_tile(const qi_tile *t)
 
 static void run_narrow_tile(const qi_tile *t)
 {
-    const uint8_t *weights = t->weights;
     uint8_t *y = (uint8_t *)t->y + t->y_at;
     int32_t sums[QI_TILE];
-    for (int32_t o = t->first_channel; o < t->end_channel; o++, weights += t->depth) {
-        qi_widen(t->weight_row, weights, t->depth, t->weight_codes);
+    for (int32_t o = t->first_channel; o < t->end_channel; o++) {
+        qi_widen_row(t->weight_row, &t->weights, (size_t)o, t->weight_codes);
         dot_rows(t, sums);
         for (int32_t r = 0; r < t->rows; r++)
             qi_store_code(y + (size_t)r * t->y_stride, (size_t)o,

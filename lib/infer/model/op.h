@@ -13,6 +13,7 @@
 #include "infer/arithmetic/fixedpoint.h"
 #include "infer/model/memory.h"
 #include "infer/model/model.h"
+#include "infer/model/packing.h"
 
 /* ------------------------------------------------------------------ checking */
 
@@ -125,10 +126,9 @@ int32_t qi_layer_rounding(const qi_node *node, int may_be_double);
  * max_accumulator is the value that follows from the weights, and fits int32, or 48 bits if x is
  * wide and the rounding is not TWICE. The bias may then be QI_S64.
  *
- * @param stride  distance between two channels' weights: conv2d, fully_connected K, depthwise 1
- * @param step    distance between two weights of one channel: 1, depthwise the channel count
+ * @param channels  the first dimension of the weights, or the last of depthwise ones [1, ...]
  */
-int qi_rule_accumulator(qi_checker *c, int64_t channels, int64_t stride, int64_t step);
+int qi_rule_accumulator(qi_checker *c, int64_t channels);
 
 /** How an accumulating layer turns accumulators into codes, with pointers resolved. */
 typedef struct qi_requant {
@@ -222,6 +222,8 @@ static inline void qi_differences(int16_t *restrict difference, const void *code
         qi_widen(difference, (const uint8_t *)codes + first, n, c);
 }
 
+/** The differences of a row of weights, packed or not. */
+void qi_widen_row(int16_t *difference, const qi_rows *rows, size_t row, qi_codes c);
 /** The sum of |(byte ^ flip) - offset| of n weights. n <= 2^24, so 32 bits hold it. */
 uint32_t qi_weight_sum(const uint8_t *codes, int64_t n, qi_codes c);
 
@@ -243,7 +245,7 @@ typedef struct qi_tile {
     const int16_t *x; /* [rows, depth] differences */
     int32_t rows;
     size_t depth;
-    const uint8_t *weights; /* [.., depth] codes, from the first of the channels on */
+    qi_rows weights; /* a row of depth codes for each channel */
     qi_codes weight_codes;
     int16_t *weight_row; /* scratch: depth values */
     int32_t first_channel, end_channel;

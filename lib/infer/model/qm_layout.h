@@ -62,7 +62,9 @@ enum {
     QM_TENSOR_RANGE_MIN = 48,      /* float32 bits */
     QM_TENSOR_RANGE_MAX = 52,      /* float32 bits */
     QM_TENSOR_BORDER = 56,         /* u8 */
-    QM_TENSOR_RESERVED = 57,       /* 3 zero bytes */
+    QM_TENSOR_PACKING = 57,        /* u8 */
+    QM_TENSOR_LISTED = 58,         /* u8 */
+    QM_TENSOR_RESERVED = 59,       /* a zero byte */
     QM_TENSOR_NEXT = 60            /* u32: of a state, a tensor; of others 0 */
 };
 
@@ -97,6 +99,16 @@ enum {
         65535, /* limit for the side of a picture, a kernel, a stride, a dilation, a pad */
     QM_MAX_ARENA_BYTES = INT32_MAX
 };
+
+/** Packed codes: five of three values in a byte, 3^5 = 243; or some bits each. */
+enum { QM_TRITS = 8, QM_TRITS_OF_BYTE = 5, QM_MOST_TRITS = 3, QM_TRITS_BYTES = 243 };
+
+/** The bytes of a row of so many packed codes, at most 2^28. */
+static inline size_t qm_packed_row_bytes(int packing, size_t values)
+{
+    return packing == QM_TRITS ? (values + QM_TRITS_OF_BYTE - 1) / QM_TRITS_OF_BYTE
+                               : (values * (size_t)packing + 7) / 8;
+}
 
 /**
  * CRC-32 as in PNG, zlib and Ethernet (polynomial 0xedb88320, reflected), four bits at a time.

@@ -3,7 +3,7 @@
  * once, against the rules of docs/qm-format.md. Counts are compared with their limits before they
  * are multiplied.
  */
-#include "infer/model/model.h"
+#include "infer/model/packing.h"
 
 /* ------------------------------------------------------------------ the file as a whole */
 
@@ -270,6 +270,9 @@ static qi_status read_storage(const qi_model *m, qi_tensor *t, const uint8_t *p,
     t->kind = p[QM_TENSOR_KIND];
     if (t->kind > QI_STATE)
         return qi_fail(err, QI_ERR_FORMAT, "kind", index, t->kind, QI_STATE);
+    qi_status const packing = qm_read_packing(t, p, index, err);
+    if (packing)
+        return packing;
     if (qm_u32(p + QM_TENSOR_SIZE) != t->bytes)
         return qi_fail(err, QI_ERR_FORMAT, "size", index, qm_u32(p + QM_TENSOR_SIZE),
                        (int64_t)t->bytes);
@@ -281,6 +284,21 @@ static qi_status read_storage(const qi_model *m, qi_tensor *t, const uint8_t *p,
         return st;
     t->data = m->data + offset;
     return QI_OK;
+}
+
+/** Check the values of a constant; known: the first tensor with these bytes, or NULL. */
+static qi_status check_constant(const qi_tensor *t, const qi_tensor *known, int32_t index,
+                                qi_error *err)
+{
+    if (known && (t->packing || known->packing))
+        return qi_same_packing(t, known)
+                   ? QI_OK
+                   : qi_fail(err, QI_ERR_FORMAT, "packed codes that are shared, but differ", index,
+                             t->packing, known->packing);
+    if (t->packing)
+        return qm_check_packed(t, index, err);
+    return known && known->type == t->type && known->bits == t->bits ? QI_OK
+                                                                     : check_codes(t, index, err);
 }
 
 /**
@@ -300,10 +318,7 @@ static qi_status check_constants(const qi_model *m, qi_error *err)
         if (bytes > m->n_data)
             return qi_fail(err, QI_ERR_FORMAT, "bytes of constants that overlap", i, (int64_t)bytes,
                            m->n_data);
-        const qi_tensor *known = &m->tensors[first];
-        qi_status const st = first < i && known->type == t->type && known->bits == t->bits
-                                 ? QI_OK
-                                 : check_codes(t, i, err);
+        qi_status const st = check_constant(t, first < i ? &m->tensors[first] : NULL, i, err);
         if (st)
             return st;
     }

@@ -35,7 +35,7 @@ static qi_status check(const qi_model *model, const qi_node *node, int32_t index
             w->dims[3], g.c / groups);
     qi_rule_clamp(&c, QI_CONV_CLAMP_LO);
     if (!c.status)
-        qi_rule_accumulator(&c, g.o, qi_count(w) / g.o, 1);
+        qi_rule_accumulator(&c, g.o);
     return c.status;
 }
 
@@ -123,6 +123,7 @@ void qi_run_conv2d_part(const qi_call *call, int32_t first, int32_t end, qi_dots
     int16_t *patches = call->scratch;
     qi_tile tile = {.x = patches,
                     .depth = depth,
+                    .weights = qi_rows_of(w, call->in[1]),
                     .weight_codes = qi_codes_of(w),
                     .weight_row = patches + QI_TILE * depth,
                     .requant = qi_requant_of(call, QI_CONV_CLAMP_LO),
@@ -137,7 +138,6 @@ void qi_run_conv2d_part(const qi_call *call, int32_t first, int32_t end, qi_dots
             fill_patches(patches, &v, p, tile.rows, depth, i * v.group_channels);
             tile.first_channel = i * group_outputs;
             tile.end_channel = tile.first_channel + group_outputs;
-            tile.weights = (const uint8_t *)call->in[1] + (size_t)tile.first_channel * depth;
             qi_run_tile(&tile);
         }
     }
@@ -154,4 +154,5 @@ const qi_kernel qi_kernel_conv2d = {.name = "conv2d",
                                     .scratch = scratch,
                                     .run = run,
                                     .products = QI_PRODUCTS_ROWS,
-                                    .max_fraction = QI_MAX_FRACTION};
+                                    .max_fraction = QI_MAX_FRACTION,
+                                    .reads_packed = 1};

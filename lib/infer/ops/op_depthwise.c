@@ -28,7 +28,7 @@ static qi_status check(const qi_model *model, const qi_node *node, int32_t index
             node->params[QI_CONV_MULTIPLIER], g.o / g.c);
     qi_rule_clamp(&c, QI_CONV_CLAMP_LO);
     if (!c.status)
-        qi_rule_accumulator(&c, g.o, 1, g.o);
+        qi_rule_accumulator(&c, g.o);
     return c.status;
 }
 
@@ -137,7 +137,8 @@ static void run(const qi_call *call)
     qi_requant const requant = qi_requant_of(call, QI_CONV_CLAMP_LO);
     size_t const picture = (size_t)v.g.h * (size_t)v.g.w * (size_t)v.g.c;
     size_t at = 0;
-    qi_widen(weights, call->in[1], taps, qi_codes_of(w));
+    qi_rows const rows = qi_rows_of(w, call->in[1]);
+    qi_widen_row(weights, &rows, 0, qi_codes_of(w));
     for (int32_t n = 0; n < v.g.n; n++)
         for (int32_t oy = 0; oy < v.g.oh; oy++)
             for (int32_t ox = 0; ox < v.g.ow; ox++, at += channels) {
@@ -151,4 +152,5 @@ const qi_kernel qi_kernel_depthwise_conv2d = {.name = "depthwise_conv2d",
                                               .scratch = scratch,
                                               .run = run,
                                               .products = QI_PRODUCTS_LAST,
-                                              .max_fraction = QI_MAX_FRACTION};
+                                              .max_fraction = QI_MAX_FRACTION,
+                                              .reads_packed = 1};

@@ -23,7 +23,7 @@ static qi_status check(const qi_model *model, const qi_node *node, int32_t index
             n / w->dims[1] * w->dims[0]);
     qi_rule_clamp(&c, QI_FULLY_CONNECTED_CLAMP_LO);
     if (!c.status)
-        qi_rule_accumulator(&c, w->dims[0], w->dims[1], 1);
+        qi_rule_accumulator(&c, w->dims[0]);
     return c.status;
 }
 
@@ -54,7 +54,7 @@ void qi_run_fully_connected_part(const qi_call *call, int32_t first, int32_t end
     int16_t *x = call->scratch;
     qi_tile tile = {.x = x,
                     .depth = depth,
-                    .weights = (const uint8_t *)call->in[1] + (size_t)first * depth,
+                    .weights = qi_rows_of(w, call->in[1]),
                     .weight_codes = qi_codes_of(w),
                     .weight_row = x + (size_t)step * depth,
                     .first_channel = first,
@@ -83,4 +83,5 @@ const qi_kernel qi_kernel_fully_connected = {.name = "fully_connected",
                                              .scratch = scratch,
                                              .run = run,
                                              .products = QI_PRODUCTS_ROWS,
-                                             .max_fraction = QI_MAX_FRACTION};
+                                             .max_fraction = QI_MAX_FRACTION,
+                                             .reads_packed = 1};

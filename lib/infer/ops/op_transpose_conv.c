@@ -45,7 +45,7 @@ static qi_status check(const qi_model *model, const qi_node *node, int32_t index
     rule_axis(&c, w->dims[2], p[STRIDE_W], p[PAD_LEFT]);
     qi_rule_clamp(&c, CLAMP_LO);
     if (!c.status)
-        qi_rule_accumulator(&c, w->dims[0], qi_count(w) / w->dims[0], 1);
+        qi_rule_accumulator(&c, w->dims[0]);
     return c.status;
 }
 
@@ -119,7 +119,7 @@ static void run(const qi_call *call)
     int16_t *rows = call->scratch;
     qi_tile tile = {.x = rows,
                     .depth = depth,
-                    .weights = call->in[1],
+                    .weights = qi_rows_of(w, call->in[1]),
                     .weight_codes = qi_codes_of(w),
                     .weight_row = rows + QI_TILE * depth,
                     .end_channel = y->dims[3],
@@ -140,4 +140,5 @@ const qi_kernel qi_kernel_transpose_conv2d = {.name = "transpose_conv2d",
                                               .scratch = scratch,
                                               .run = run,
                                               .products = QI_PRODUCTS_SPREAD,
-                                              .max_fraction = QI_MAX_FRACTION};
+                                              .max_fraction = QI_MAX_FRACTION,
+                                              .reads_packed = 1};

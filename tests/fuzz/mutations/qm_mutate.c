@@ -8,6 +8,7 @@
 #include "fuzz/fuzz.h"
 #include "fuzz/fuzz_run.h"
 #include "fuzz/mutations/qm_image.h"
+#include "fuzz/mutations/qm_packing.h"
 
 #include <string.h>
 
@@ -64,7 +65,8 @@ static void change_tensor(struct mutation *m)
         {QM_TENSOR_DIMS + 4, 4},     {QM_TENSOR_DIMS + 8, 4}, {QM_TENSOR_DIMS + 12, 4},
         {QM_TENSOR_ZERO_POINT, 4},   {QM_TENSOR_SCALE, 4},    {QM_TENSOR_CHANNEL_SCALES, 4},
         {QM_TENSOR_SOURCE_INDEX, 4}, {QM_TENSOR_DATA, 4},     {QM_TENSOR_SIZE, 4},
-        {QM_TENSOR_BORDER, 1},       {QM_TENSOR_RESERVED, 1}, {QM_TENSOR_NEXT, 4}};
+        {QM_TENSOR_BORDER, 1},       {QM_TENSOR_RESERVED, 1}, {QM_TENSOR_NEXT, 4},
+        {QM_TENSOR_PACKING, 1},      {QM_TENSOR_LISTED, 1}};
     size_t index;
     if (count_of(m, QM_TENSORS))
         change_field(m, some_record(m, QM_TENSORS, &index), fields, sizeof fields / sizeof *fields);
@@ -315,6 +317,26 @@ static void add_state(struct mutation *m)
     qm_put(input, (uint32_t)fresh);
 }
 
+/** The weights of a node become packed ones; their zero_point stays one of their codes. */
+static void pack_weights(struct mutation *m)
+{
+    size_t index;
+    if (!count_of(m, QM_NODES))
+        return;
+    const uint8_t *node = some_record(m, QM_NODES, &index);
+    size_t const at = qm_get(node + QM_NODE_INPUTS) + (fuzz_below(&m->x, 16) != 0);
+    if (at >= count_of(m, QM_INTS))
+        return;
+    size_t const weights = qm_get(qm_record(m->image, QM_INTS, at));
+    uint8_t *tensor =
+        weights < count_of(m, QM_TENSORS) ? qm_record(m->image, QM_TENSORS, weights) : NULL;
+    if (!tensor || tensor[QM_TENSOR_KIND] != QI_CONSTANT || tensor[QM_TENSOR_TYPE] > QI_S8)
+        return;
+    qm_pack_weights(m->image, tensor, &m->x);
+    if (qm_get(tensor + QM_TENSOR_ZERO_POINT) >> (tensor[QM_TENSOR_BITS] - 1) % 8)
+        qm_put(tensor + QM_TENSOR_ZERO_POINT, 0);
+}
+
 /* ------------------------------------------------------------------ two models */
 
 static void shift_range(uint8_t *range, size_t by)
@@ -464,10 +486,10 @@ static size_t join_repaired(qm_image *image, uint8_t *file, size_t most)
 /* ------------------------------------------------------------------ the mutator */
 
 static void (*const changes[])(struct mutation *) = {
-    change_header, change_tensor, change_tensor, change_node,   change_int,
-    change_param,  change_param,  change_param,  change_bytes,  change_dim,
-    change_dim,    change_codes,  copy_record,   insert_record, remove_record,
-    grow_data,     rewire,        repeat_node,   add_state};
+    change_header, change_tensor, change_tensor, change_node, change_int, change_param,
+    change_param,  change_param,  change_bytes,  change_dim,  change_dim, change_codes,
+    copy_record,   insert_record, remove_record, grow_data,   rewire,     repeat_node,
+    add_state,     pack_weights,  pack_weights};
 
 static size_t mutate_image(qm_image *image, uint8_t *data, size_t most, uint64_t x)
 {

@@ -148,6 +148,85 @@ static int write_sigmoid(const char *op, int32_t y_zero_point, const char *folde
     return ok;
 }
 
+/* ------------------------------------------------------------------ packed weights */
+
+enum { INPUTS = 23, OUTPUTS = 4 };
+
+/** Codes of so many bits: `different` of them, in turn. */
+static int weights(qat_qgraph *g, int bits, int different, int64_t *largest)
+{
+    qat_error err;
+    uint8_t codes[OUTPUTS * INPUTS];
+    qat_qtensor const t = {.name = "w",
+                           .type = QI_S8,
+                           .bits = bits,
+                           .rank = 2,
+                           .dims = {OUTPUTS, INPUTS},
+                           .scale = 0.0078125f,
+                           .data = codes,
+                           .source_index = -1};
+    *largest = 0;
+    for (int o = 0; o < OUTPUTS; o++) {
+        int64_t sum = 0;
+        for (int i = 0; i < INPUTS; i++) {
+            int const code = (i + o) % different - different / 2;
+            codes[o * INPUTS + i] = (uint8_t)code;
+            sum += 131 * abs(code);
+        }
+        *largest = sum > *largest ? sum : *largest;
+    }
+    return qat_qgraph_tensor(g, &t, &err);
+}
+
+static int row(qat_qgraph *g, int values)
+{
+    qat_error err;
+    qat_qtensor const t = {.name = "t",
+                           .type = QI_S8,
+                           .bits = 8,
+                           .rank = 2,
+                           .dims = {1, values},
+                           .scale = 0.0078125f,
+                           .zero_point = 3,
+                           .source_index = -1};
+    return qat_qgraph_tensor(g, &t, &err);
+}
+
+/** fully_connected with packed weights. */
+static int write_packed(int bits, int different, const char *folder)
+{
+    static const int32_t clamp[] = {-128, 127}, zeros[OUTPUTS] = {0}, mult = 1 << 30, shift = -6;
+    char name[32];
+    qat_error err;
+    int64_t largest = 0;
+    qat_qgraph *g = qat_qgraph_new();
+    if (!g)
+        return 0;
+    qat_qm_metadata metadata = {.description = "packed"};
+    snprintf(name, sizeof name, "packed_%d_%d", bits, different);
+    int const in[] = {row(g, INPUTS), weights(g, bits, different, &largest),
+                      qat_qgraph_constant_s32(g, "bias", OUTPUTS, 1, zeros, &err),
+                      qat_qgraph_constant_s32(g, "mult", 1, 1, &mult, &err),
+                      qat_qgraph_constant_s32(g, "shift", 1, 1, &shift, &err)};
+    int const y = row(g, OUTPUTS);
+    int const ok = qat_qgraph_op(g, "fully_connected", "layer", QI_ROUND_TWICE, 5, in, 1, &y, 2,
+                                 clamp, largest, &err) >= 0 &&
+                   qat_qgraph_set_io(g, 1, in, 1, &y, &err) == QAT_OK &&
+                   write_with_answer(g, &metadata, folder, name);
+    qat_qgraph_free(g);
+    return ok;
+}
+
+/** Every packing: of all codes of some bits, of three codes, of two, of a list of nine. */
+static int write_all_packed(const char *folder)
+{
+    int failures =
+        !write_packed(2, 3, folder) + !write_packed(2, 2, folder) + !write_packed(6, 9, folder);
+    for (int bits = 2; bits < 8; bits++)
+        failures += !write_packed(bits, 1 << bits, folder);
+    return failures;
+}
+
 int main(int argc, char **argv)
 {
     char index[PATH_BYTES], name[128], op[64];
@@ -156,7 +235,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: seed_qm GOLDEN-OPS-FOLDER OUT-FOLDER\n");
         return 2;
     }
-    failures = !write_sigmoid("logistic", -128, argv[2]) + !write_sigmoid("tanh", 0, argv[2]);
+    failures = !write_sigmoid("logistic", -128, argv[2]) + !write_sigmoid("tanh", 0, argv[2]) +
+               write_all_packed(argv[2]);
     snprintf(index, sizeof index, "%s/index.txt", argv[1]);
     FILE *file = fopen(index, "r");
     if (!file) {

@@ -1,0 +1,156 @@
+#include "convert/qm_pack.h"
+#include "infer/model/qm_layout.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ which constants */
+
+static bool has_few_codes(const qat_qtensor *t)
+{
+    return t->data && (t->type == QI_U8 || t->type == QI_S8) && t->bits < 8;
+}
+
+static bool are_alike(const qat_qtensor *a, const qat_qtensor *b)
+{
+    return a->type == b->type && a->bits == b->bits && a->dims[0] == b->dims[0] &&
+           qat_qtensor_count(a) == qat_qtensor_count(b);
+}
+
+/** The tensors with the numbers of `index` must not be packed. */
+static void forbid(const qat_qgraph *graph, int index, bool *may)
+{
+    for (int i = 0; i < graph->n_tensors; i++)
+        if (graph->tensors[i].data == graph->tensors[index].data)
+            may[i] = false;
+}
+
+static void forbid_readers(const qat_qgraph *graph, const qat_qop *op, bool *may)
+{
+    const qi_op *row = qi_op_named(op->op);
+    bool const takes_packed = row && row->kernel->reads_packed;
+    for (int i = 0; i < op->n_inputs; i++)
+        if (may[op->inputs[i]] && !(takes_packed && i == 1))
+            forbid(graph, op->inputs[i], may);
+}
+
+void qm_may_pack(const qat_qgraph *graph, bool *may)
+{
+    for (int i = 0; i < graph->n_tensors; i++)
+        may[i] = has_few_codes(&graph->tensors[i]);
+    for (int i = 0; i < graph->n_tensors; i++)
+        for (int j = 0; may[i] && j < i; j++)
+            if (graph->tensors[j].data == graph->tensors[i].data &&
+                !are_alike(&graph->tensors[j], &graph->tensors[i]))
+                forbid(graph, i, may);
+    for (int i = 0; i < graph->n_ops; i++)
+        forbid_readers(graph, &graph->ops[i], may);
+    for (int i = 0; i < graph->epilogue.n_inputs; i++)
+        forbid(graph, graph->epilogue.inputs[i], may);
+}
+
+/* ------------------------------------------------------------------ forms */
+
+/** A way to pack the rows of a constant. */
+struct form {
+    const qat_qtensor *t;
+    size_t rows, values; /* values of a row */
+    int packing, listed;
+    uint8_t list[256];    /* codes, as bytes, by index */
+    uint8_t indices[256]; /* the index of each byte */
+};
+
+static size_t form_bytes(const struct form *f, int packing, int listed)
+{
+    return (size_t)listed + f->rows * qm_packed_row_bytes(packing, f->values);
+}
+
+static int lowest_code(const qat_qtensor *t)
+{
+    return t->type == QI_U8 ? 0 : -(1 << (t->bits - 1));
+}
+
+/** List the codes that occur, in rising order. Returns how many there are. */
+static int list_codes(struct form *f)
+{
+    const uint8_t *bytes = f->t->data;
+    bool seen[256] = {false};
+    int n = 0;
+    for (size_t i = 0; i < f->rows * f->values; i++)
+        seen[bytes[i]] = true;
+    for (int i = 0; i < 1 << f->t->bits; i++) {
+        uint8_t const byte = (uint8_t)(lowest_code(f->t) + i);
+        if (seen[byte])
+            f->list[n++] = byte;
+    }
+    return n;
+}
+
+/** Take a form if it needs fewer bytes than the one chosen so far. */
+static void consider(struct form *f, size_t *least, int packing, int listed)
+{
+    size_t const bytes = form_bytes(f, packing, listed);
+    if (bytes >= *least)
+        return;
+    *least = bytes;
+    f->packing = packing;
+    f->listed = listed;
+}
+
+static void choose(struct form *f)
+{
+    int const n = list_codes(f);
+    size_t least = f->rows * f->values;
+    int bits = 1;
+    while (1 << bits < n)
+        bits++;
+    consider(f, &least, f->t->bits, 0);
+    if (bits < f->t->bits)
+        consider(f, &least, bits, n);
+    if (n <= QM_MOST_TRITS)
+        consider(f, &least, QI_PACKING_TRITS, n);
+    for (int i = 0; i < (f->listed ? f->listed : 1 << f->t->bits); i++) {
+        uint8_t const byte = f->listed ? f->list[i] : (uint8_t)(lowest_code(f->t) + i);
+        f->indices[byte] = (uint8_t)i;
+    }
+}
+
+/* ------------------------------------------------------------------ writing */
+
+static void write_row(const struct form *f, const uint8_t *codes, uint8_t *to)
+{
+    static const uint8_t power[QM_TRITS_OF_BYTE] = {1, 3, 9, 27, 81};
+    for (size_t i = 0; i < f->values; i++) {
+        unsigned const index = f->indices[codes[i]];
+        if (f->packing == QI_PACKING_TRITS) {
+            to[i / QM_TRITS_OF_BYTE] += (uint8_t)(index * power[i % QM_TRITS_OF_BYTE]);
+            continue;
+        }
+        size_t const bit = i * (size_t)f->packing;
+        unsigned const word = index << bit % 8;
+        to[bit / 8] |= (uint8_t)word;
+        if (word >> 8)
+            to[bit / 8 + 1] |= (uint8_t)(word >> 8);
+    }
+}
+
+qat_status qm_pack(const qat_qtensor *t, qm_packed *packed, qat_error *err)
+{
+    size_t const rows = (size_t)t->dims[0];
+    struct form f = {.t = t, .rows = rows, .values = qat_qtensor_count(t) / rows};
+    choose(&f);
+    *packed = (qm_packed){
+        .packing = (uint8_t)f.packing, .listed = (uint8_t)f.listed, .count = qat_qtensor_bytes(t)};
+    if (!f.packing)
+        return QAT_OK;
+    packed->count = form_bytes(&f, f.packing, f.listed);
+    packed->bytes = calloc(packed->count, 1);
+    if (!packed->bytes)
+        return qat_out_of_memory(err, t->name);
+    memcpy(packed->bytes, f.list, (size_t)f.listed);
+    uint8_t *to = packed->bytes + f.listed;
+    const uint8_t *codes = t->data;
+    for (size_t row = 0; row < rows; row++, codes += f.values)
+        write_row(&f, codes, to + row * qm_packed_row_bytes(f.packing, f.values));
+    return QAT_OK;
+}

@@ -1,0 +1,96 @@
+#!/usr/bin/env bash
+# Small .qm files: weights of few bits are packed, and --strip leaves out what running does not need. All of these
+# files give the same answers. What fits into how many bytes is printed. Each check prints `ok -` or `not ok -`.
+set -u
+tools=${QAT_BUILD_ROOT:?}/tools
+recipes=${QAT_SOURCE_ROOT:?}/recipes
+. "$QAT_SOURCE_ROOT/tests/common/checks.sh"
+
+size() { # size <file>
+    wc -c <"$1" | tr -d ' '
+}
+
+at_most() { # at_most <what> <number> <limit>: awk's arithmetic
+    if awk "BEGIN {exit !(($2) <= ($3))}"; then ok "$1: $(awk "BEGIN {printf \"%.4g\", $2}"), at most $3"; else
+        not_ok "$1: $(awk "BEGIN {print $2}"), wanted at most $3"
+    fi
+}
+
+# ---------------------------------------------------------------- a small network for digits
+train() { # train <folder> <options...>
+    folder=$1
+    shift
+    check "training of $folder" "$tools/qat-train" "$recipes/quickstart.ini" --out "$folder" \
+        --set data.train_count=320 --set data.test_count=100 --set train.epochs=2 --set train.batch=16 \
+        --set model.filters=8,24,32 --set model.strides=2,1,2 "$@"
+}
+
+sed 's/^test_count = .*/test_count = 100/' "$recipes/quickstart.ini" >test.ini
+answers() { # answers <.qm> <file>: of every picture
+    "$tools/qat-eval" "$1" --recipe test.ini >"$2" 2>err.txt || not_ok "qat-eval of $1: $(tail -n 1 err.txt)"
+}
+
+for bits in 8 4 2; do
+    train "w$bits" --set quant.weight_bits=$bits
+    check "export of w$bits" "$tools/qat-export" "w$bits/last.ckpt" "w$bits.qm" --samples 20
+    check "export of w$bits, not packed" "$tools/qat-export" "w$bits/last.ckpt" "plain$bits.qm" --samples 20 --pack no
+    check "export of w$bits, stripped" "$tools/qat-export" "w$bits/last.ckpt" "small$bits.qm" --samples 20 --strip
+    has "the output says what was left out" \
+        "^small$bits.qm: [0-9]+ bytes, qm, without names, description, labels, test, scales$" out.txt
+    check "w$bits.qm stripped" "$tools/qat-export" "w$bits.qm" "again$bits.qm" --strip
+    same "a .qm becomes the same file" "small$bits.qm" "again$bits.qm"
+    check "plain$bits.qm packed" "$tools/qat-export" "plain$bits.qm" "packed$bits.qm" --pack yes
+    same "a .qm that is packed again is the first one" "w$bits.qm" "packed$bits.qm"
+    for form in w plain small; do answers "$form$bits.qm" "$form$bits.txt"; done
+    same "w$bits: figures packed and not packed" "w$bits.txt" "plain$bits.txt"
+    for form in w small; do grep '^quantized' "$form$bits.txt" >"$form$bits.figures"; done
+    same "w$bits: the same figures stripped" "w$bits.figures" "small$bits.figures"
+    echo "   $bits bits: $(size "plain$bits.qm") bytes, packed $(size "w$bits.qm"), stripped $(size "small$bits.qm")"
+done
+same "8 bits: nothing is packed" w8.qm plain8.qm
+at_most "4 bits, stripped, bytes" "$(size small4.qm)" 7600
+
+# ---------------------------------------------------------------- parts
+for part in names description labels test scales; do
+    check "--strip=$part" "$tools/qat-export" w4.qm part.qm --strip=$part
+    has "--strip=$part: the output says so" "qm, without $part$" out.txt
+    at_most "--strip=$part: bytes" "$(size part.qm)" "$(size w4.qm)"
+done
+check "two parts" "$tools/qat-export" w4.qm part.qm --strip=names,test --json
+has "two parts: JSON" '"without": "names, test"' out.txt
+refuses "an unknown part" 2 "expected names, description, labels, test or scales" \
+    "$tools/qat-export" w4.qm part.qm --strip=names,colours
+refuses "--pack maybe" 2 "expected yes or no" "$tools/qat-export" w4.qm part.qm --pack maybe
+refuses "--strip of another format" 2 "are of the format qm" "$tools/qat-export" w4.qm part.onnx --strip
+refuses "a .qm as a .qm" 2 "is a .qm already" "$tools/qat-export" w4.qm part.qm
+
+# ---------------------------------------------------------------- where the bytes are
+for file in w8 w4 w2 plain4 small4; do
+    check "qat-inspect $file.qm" "$tools/qat-inspect" $file.qm
+    total=$(sed -n 's/^total  *//p' out.txt)
+    if [ "$total" = "$(size $file.qm)" ]; then ok "its table adds up to the file's $total bytes"; else
+        not_ok "$file.qm: the table says $total bytes, the file has $(size $file.qm)"
+    fi
+done
+check "qat-inspect --json" "$tools/qat-inspect" w4.qm --json
+has "JSON has the layers' bytes" '"file_bytes": \{"layers": \[' out.txt
+has "JSON says how weights are packed" '"packing": 4, "listed": 0, "bytes_in_file": 3456' out.txt
+
+# ---------------------------------------------------------------- ResNet-20, a step each
+for bits in 8 4 2; do
+    printf '[data]\nkind = digits\nheight = 32\ntrain_count = 64\ntest_count = 8\n[model]\narch = resnet20
+[train]\nsteps = 2\nbatch = 8\n[quant]\nenabled = yes\nlayout = int8\nquant_delay = 1\nweight_bits = %s\n' $bits >resnet.ini
+    check "ResNet-20, $bits bits: a step" "$tools/qat-train" resnet.ini --out "resnet$bits"
+    check "its export" "$tools/qat-export" "resnet$bits/last.ckpt" "resnet$bits.qm" --samples 4
+    check "its export, stripped" "$tools/qat-export" "resnet$bits.qm" "short$bits.qm" --strip
+    echo "   ResNet-20, $bits bits: $(size "resnet$bits.qm") bytes, stripped $(size "short$bits.qm")"
+done
+at_most "ResNet-20, 4 bits, stripped: its part of the 8-bit file" "$(size short4.qm) / $(size resnet8.qm)" 0.53
+at_most "ResNet-20, 4 bits, whole" "$(size resnet4.qm) / $(size resnet8.qm)" 0.56
+at_most "ResNet-20, 2 bits, whole" "$(size resnet2.qm) / $(size resnet8.qm)" 0.30
+
+# Writers of other tools' formats need the scales of the channels.
+refuses "a stripped .qm as .tflite" 1 "were left out" "$tools/qat-export" short4.qm part.tflite
+refuses "a stripped .qm as .onnx" 1 "were left out" "$tools/qat-export" short4.qm part.onnx
+refuses "qat-debug of a stripped .qm" 1 "were left out" "$tools/qat-debug" short4.qm --recipe resnet.ini
+exit $failed

@@ -1,0 +1,245 @@
+/** Where the bytes of a .qm are: a row a layer, and what belongs to no layer. */
+#include "tools/inspect/inspect.h"
+
+#include "infer/model/qm_layout.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/** What bytes are for. Record: of nodes, tensors and their lists. */
+enum { WEIGHTS, BIAS, MULTIPLIERS, SCALES, TABLES, RECORD, KINDS };
+
+static const char *const titles[KINDS] = {"weights", "bias",   "multipliers",
+                                          "scales",  "tables", "record"};
+
+/** The rows: one for each node, then the model's. */
+typedef struct bytes_of {
+    const qi_model *m;
+    size_t (*rows)[KINDS];
+    int32_t *owner; /* by tensor: a node, or the model's row */
+    int *kind;      /* by tensor: what its data are for */
+    int32_t nodes;
+    size_t text, answers, padding;
+} bytes_of;
+
+_Static_assert((int)INSPECT_HEAD_BYTES == (int)QM_HEADER_BYTES, "the header of a .qm");
+
+static uint32_t u32_at(const uint8_t *p)
+{
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+/* ------------------------------------------------------------------ which layer, and what for */
+
+static int kind_of_input(const qi_node *node, int32_t i)
+{
+    const qi_op *row = qi_op_named(node->kernel->name);
+    const char *role = row && i < QI_OP_INPUTS && row->inputs[i] ? row->inputs[i] : "";
+    return *role == 'w'                                              ? WEIGHTS
+           : strcmp(role, "bias") == 0                               ? BIAS
+           : strcmp(role, "mult") == 0 || strcmp(role, "shift") == 0 ? MULTIPLIERS
+                                                                     : TABLES;
+}
+
+/** Constants belong to the first node that reads them, activations to the one that writes them. */
+static void find_owners(bytes_of *b)
+{
+    for (int32_t i = 0; i < qi_tensor_count(b->m); i++) {
+        b->owner[i] = b->nodes;
+        b->kind[i] = TABLES;
+    }
+    for (int32_t n = b->nodes - 1; n >= 0; n--) {
+        const qi_node *node = qi_node_at(b->m, n);
+        for (int32_t i = 0; i < node->n_inputs; i++) {
+            int32_t const t = node->inputs[i];
+            if (qi_tensor_at(b->m, t)->kind != QI_CONSTANT)
+                continue;
+            b->owner[t] = n;
+            b->kind[t] = kind_of_input(node, i);
+        }
+        for (int32_t i = 0; i < node->n_outputs; i++)
+            b->owner[node->outputs[i]] = n;
+    }
+    for (int32_t i = qi_tensor_count(b->m) - 1; i >= 0; i--) {
+        int32_t const scales = qi_tensor_at(b->m, i)->channel_scales;
+        if (scales >= 0) {
+            b->owner[scales] = b->owner[i];
+            b->kind[scales] = SCALES;
+        }
+    }
+}
+
+/** Is it the first tensor with its numbers? */
+static bool has_own_data(const qi_model *m, int32_t index)
+{
+    for (int32_t i = 0; i < index; i++)
+        if (qi_tensor_at(m, i)->data == qi_tensor_at(m, index)->data)
+            return false;
+    return true;
+}
+
+/** Count the tensors; returns the bytes of all constants. */
+static size_t count_tensors(bytes_of *b)
+{
+    size_t constants = 0;
+    for (int32_t i = 0; i < qi_tensor_count(b->m); i++) {
+        const qi_tensor *t = qi_tensor_at(b->m, i);
+        size_t *row = b->rows[b->owner[i]];
+        row[RECORD] += QM_TENSOR_BYTES;
+        if (t->kind != QI_CONSTANT || !has_own_data(b->m, i))
+            continue;
+        row[b->kind[i]] += qi_bytes_in_file(t);
+        constants += qi_bytes_in_file(t);
+    }
+    return constants;
+}
+
+/** Count the nodes; returns how many ints they have. */
+static size_t count_nodes(bytes_of *b)
+{
+    size_t all = 0;
+    for (int32_t n = 0; n < b->nodes; n++) {
+        const qi_node *node = qi_node_at(b->m, n);
+        size_t const ints = (size_t)(node->n_inputs + node->n_outputs + node->n_params);
+        b->rows[n][RECORD] += QM_NODE_BYTES + sizeof(int32_t) * ints;
+        all += ints;
+    }
+    return all;
+}
+
+static size_t count_answers(const qi_model *m)
+{
+    size_t bytes = 0;
+    for (int32_t i = 0; i < qi_input_count(m); i++)
+        bytes += qi_tensor_at(m, qi_input_at(m, i))->bytes;
+    for (int32_t i = 0; i < qi_output_count(m); i++)
+        bytes += qi_tensor_at(m, qi_output_at(m, i))->bytes;
+    return bytes * (size_t)qi_kat_steps(m);
+}
+
+/** The bytes between sections. */
+static size_t gaps_of(const uint8_t *head)
+{
+    static const size_t each[] = {QM_TENSOR_BYTES, QM_NODE_BYTES, 4, 1, 1};
+    size_t end = QM_HEADER_BYTES, gaps = 0;
+    for (int i = 0; i < 5; i++) {
+        const uint8_t *section = head + QM_AT_TENSORS + 8 * i;
+        gaps += u32_at(section) - end;
+        end = u32_at(section) + each[i] * u32_at(section + 4);
+    }
+    return gaps;
+}
+
+static qat_status count_bytes(bytes_of *b, const inspected *x, qat_error *err)
+{
+    const uint8_t *head = x->head;
+    size_t const tensors = (size_t)qi_tensor_count(b->m), nodes = (size_t)b->nodes;
+    b->rows = calloc(nodes + 1, sizeof *b->rows);
+    b->owner = calloc(tensors, sizeof *b->owner);
+    b->kind = calloc(tensors, sizeof *b->kind);
+    if (!b->rows || !b->owner || !b->kind)
+        return qat_out_of_memory(err, x->path);
+    find_owners(b);
+    size_t const constants = count_tensors(b), ints = count_nodes(b);
+    b->rows[nodes][RECORD] +=
+        QM_HEADER_BYTES + sizeof(int32_t) * (u32_at(head + QM_AT_INTS + 4) - ints);
+    b->text = u32_at(head + QM_AT_STRINGS + 4);
+    b->answers = count_answers(b->m);
+    b->padding = gaps_of(head) + u32_at(head + QM_AT_DATA + 4) - constants - b->answers;
+    return QAT_OK;
+}
+
+static void release(bytes_of *b)
+{
+    free(b->rows);
+    free(b->owner);
+    free(b->kind);
+}
+
+static size_t row_bytes(const size_t row[KINDS])
+{
+    size_t sum = 0;
+    for (int k = 0; k < KINDS; k++)
+        sum += row[k];
+    return sum;
+}
+
+static size_t total_bytes(const bytes_of *b)
+{
+    size_t sum = b->text + b->answers + b->padding;
+    for (int32_t n = 0; n <= b->nodes; n++)
+        sum += row_bytes(b->rows[n]);
+    return sum;
+}
+
+/* ------------------------------------------------------------------ printing */
+
+static void print_row(const char *name, const size_t row[KINDS])
+{
+    printf("%-32s", name);
+    for (int k = 0; k < KINDS; k++)
+        printf(" %11zu", row[k]);
+    printf(" %11zu\n", row_bytes(row));
+}
+
+static void print_rest(const char *name, size_t bytes)
+{
+    printf("%-32s %*zu\n", name, 12 * (KINDS + 1) - 1, bytes);
+}
+
+/** A layer's name; a stripped file has none. */
+static const char *row_name(const qi_model *m, int32_t node)
+{
+    const qi_node *n = qi_node_at(m, node);
+    return *n->name ? n->name : n->kernel->name;
+}
+
+void inspect_print_bytes(const inspected *x)
+{
+    bytes_of b = {.m = x->model.model, .nodes = qi_node_count(x->model.model)};
+    if (count_bytes(&b, x, NULL)) {
+        release(&b);
+        return;
+    }
+    printf("\nbytes of the file, by layer\n%-32s", "");
+    for (int k = 0; k < KINDS; k++)
+        printf(" %11s", titles[k]);
+    printf(" %11s\n", "total");
+    for (int32_t n = 0; n < b.nodes; n++)
+        print_row(tool_shown(row_name(b.m, n)), b.rows[n]);
+    print_row("the model", b.rows[b.nodes]);
+    print_rest("names, description, labels", b.text);
+    print_rest("known answers", b.answers);
+    print_rest("padding", b.padding);
+    print_rest("total", total_bytes(&b));
+    release(&b);
+}
+
+static void json_row(const size_t row[KINDS])
+{
+    for (int k = 0; k < KINDS; k++)
+        printf("%s\"%s\": %zu", k ? ", " : "", titles[k], row[k]);
+    printf(", \"total\": %zu}", row_bytes(row));
+}
+
+void inspect_json_bytes(const inspected *x)
+{
+    bytes_of b = {.m = x->model.model, .nodes = qi_node_count(x->model.model)};
+    if (count_bytes(&b, x, NULL)) {
+        release(&b);
+        return;
+    }
+    printf(",\n \"file_bytes\": {\"layers\": [");
+    for (int32_t n = 0; n < b.nodes; n++) {
+        printf(n ? ",\n  {\"name\": " : "\n  {\"name\": ");
+        tool_json_string(qi_node_at(b.m, n)->name);
+        printf(", ");
+        json_row(b.rows[n]);
+    }
+    printf("],\n  \"model\": {");
+    json_row(b.rows[b.nodes]);
+    printf(", \"text\": %zu, \"known_answers\": %zu, \"padding\": %zu, \"total\": %zu}", b.text,
+           b.answers, b.padding, total_bytes(&b));
+    release(&b);
+}
