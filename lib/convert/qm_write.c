@@ -65,9 +65,16 @@ static uint32_t add_name(struct sections *s, const char *name)
     return s->without & QAT_QM_NAMES ? 0 : add_string(s, name);
 }
 
-static uint32_t add_data(struct sections *s, const void *bytes, size_t count)
+/** Are tensors and nodes written as short records? They have neither names nor channel scales. */
+static bool is_short(const struct sections *s)
 {
-    qat_write_align(&s->data, QM_ALIGNMENT);
+    int const parts = QAT_QM_NAMES | QAT_QM_SCALES;
+    return (s->without & parts) == parts;
+}
+
+static uint32_t add_data(struct sections *s, const void *bytes, size_t count, size_t alignment)
+{
+    qat_write_align(&s->data, alignment);
     uint32_t const offset = (uint32_t)s->data.count;
     qat_write_bytes(&s->data, bytes, count);
     return offset;
@@ -112,12 +119,37 @@ static bool has_scales(const struct sections *s, const qat_qtensor *t)
     return t->channel_scales && !(s->without & QAT_QM_SCALES);
 }
 
+static uint8_t kind_of(const qat_qtensor *t)
+{
+    return t->data ? QI_CONSTANT : t->is_state ? QI_STATE : QI_ACTIVATION;
+}
+
+static void add_short_tensor(struct sections *s, const qat_qtensor *t, struct place place)
+{
+    qat_writer *w = &s->tensors;
+    qat_write_u8(w, (uint8_t)t->type);
+    qat_write_u8(w, (uint8_t)(kind_of(t) + 16 * (int)t->border));
+    qat_write_u8(w, (uint8_t)t->rank);
+    qat_write_u8(w, (uint8_t)t->bits);
+    for (int i = 0; i < QI_MAX_RANK; i++)
+        qat_write_u32(w, (uint32_t)t->dims[i]);
+    qat_write_u16(w, (uint16_t)t->zero_point);
+    qat_write_u8(w, place.packing);
+    qat_write_u8(w, place.listed);
+    qat_write_f32(w, t->channel_scales ? 0.0f : t->scale);
+    qat_write_u32(w, t->is_state ? (uint32_t)t->next : place.data);
+}
+
 static void add_tensor(struct sections *s, const qat_qtensor *t, struct place place)
 {
+    if (is_short(s)) {
+        add_short_tensor(s, t, place);
+        return;
+    }
     qat_writer *w = &s->tensors;
     qat_write_u32(w, add_name(s, t->name));
     qat_write_u8(w, (uint8_t)t->type);
-    qat_write_u8(w, t->data ? QI_CONSTANT : t->is_state ? QI_STATE : QI_ACTIVATION);
+    qat_write_u8(w, kind_of(t));
     qat_write_u8(w, (uint8_t)t->rank);
     qat_write_u8(w, (uint8_t)t->bits);
     for (int i = 0; i < QI_MAX_RANK; i++)
@@ -149,7 +181,7 @@ static void add_channel_scales(struct sections *s, const qat_qtensor *of)
                      .source_index = -1};
     _Static_assert(sizeof(float) == sizeof(int32_t), "scales are stored as their bits");
     uint32_t const bytes = (uint32_t)qat_qtensor_bytes(&t);
-    add_tensor(s, &t, (struct place){add_data(s, t.data, bytes), -1, bytes, 0, 0});
+    add_tensor(s, &t, (struct place){add_data(s, t.data, bytes, QM_ALIGNMENT), -1, bytes, 0, 0});
 }
 
 /** Add the numbers of a constant, packed if they may be and take less room so. */
@@ -160,8 +192,9 @@ static qat_status add_constant(struct sections *s, const qat_qtensor *t, bool ma
     qat_status const st = may_pack ? qm_pack(t, &packed, err) : QAT_OK;
     if (st)
         return st;
+    size_t const alignment = is_short(s) ? qi_type_bytes(t->type) : QM_ALIGNMENT;
     *p = (struct place){
-        .data = add_data(s, packed.packing ? packed.bytes : t->data, packed.count),
+        .data = add_data(s, packed.packing ? packed.bytes : t->data, packed.count, alignment),
         .scales = -1,
         .bytes = (uint32_t)packed.count,
         .packing = packed.packing,
@@ -206,8 +239,28 @@ static qat_status add_tensors(struct sections *s, const qat_qgraph *graph, qat_e
     return QAT_OK;
 }
 
+static void add_short_node(struct sections *s, const qat_qop *op)
+{
+    qat_writer *w = &s->nodes;
+    qat_write_u32(w, add_string(s, op->op));
+    qat_write_u32(w, add_ints(s, op->n_inputs, op->inputs).first);
+    add_ints(s, op->n_outputs, op->outputs);
+    add_ints(s, op->n_params, op->params);
+    qat_write_u16(w, (uint16_t)op->n_inputs);
+    qat_write_u8(w, (uint8_t)op->n_outputs);
+    qat_write_u8(w, (uint8_t)op->n_params);
+    qat_write_u8(w, (uint8_t)op->rounding);
+    qat_write_u8(w, (uint8_t)op->fraction);
+    qat_write_u16(w, 0);
+    qat_write_u64(w, (uint64_t)op->max_accumulator);
+}
+
 static void add_node(struct sections *s, const qat_qop *op)
 {
+    if (is_short(s)) {
+        add_short_node(s, op);
+        return;
+    }
     qat_writer *w = &s->nodes;
     qat_write_u32(w, add_string(s, op->op));
     qat_write_u32(w, add_name(s, op->name));
@@ -238,8 +291,9 @@ static void add_answers(struct sections *s, const qat_qgraph *graph, int count, 
                         const void *const *values, uint32_t steps)
 {
     for (int i = 0; i < count; i++)
-        qat_write_u32(&s->ints, add_data(s, values[i],
-                                         steps * qat_qtensor_bytes(&graph->tensors[tensors[i]])));
+        qat_write_u32(&s->ints,
+                      add_data(s, values[i], steps * qat_qtensor_bytes(&graph->tensors[tensors[i]]),
+                               QM_ALIGNMENT));
 }
 
 static uint32_t add_known_answers(struct sections *s, const qat_qgraph *graph,
@@ -288,8 +342,9 @@ static void write_header(qat_writer *w, struct sections *s, const qat_qgraph *gr
     qat_write_u32(w, QM_VERSION);
     qat_write_u32(w, 0);
     qat_write_u32(w, 0);
+    uint32_t const form = is_short(s) ? QM_FLAG_SHORT : 0;
     uint32_t const flags = QM_FLAG_KAT | (steps_of(m) - 1) << QM_KAT_STEPS_SHIFT;
-    qat_write_u32(w, m->kat_inputs ? flags : 0);
+    qat_write_u32(w, (m->kat_inputs ? flags : 0) | form);
     for (int section = 0; section < 5; section++)
         qat_write_u64(w, 0);
     write_range(w, add_ints(s, graph->n_inputs, graph->inputs));
@@ -312,8 +367,10 @@ static void append_section(qat_writer *w, size_t place, const qat_writer *sectio
 
 static void append_sections(qat_writer *w, const struct sections *s)
 {
-    append_section(w, QM_AT_TENSORS, &s->tensors, s->tensors.count / QM_TENSOR_BYTES);
-    append_section(w, QM_AT_NODES, &s->nodes, s->nodes.count / QM_NODE_BYTES);
+    size_t const tensor = is_short(s) ? QM_SHORT_TENSOR_BYTES : QM_TENSOR_BYTES;
+    size_t const node = is_short(s) ? QM_SHORT_NODE_BYTES : QM_NODE_BYTES;
+    append_section(w, QM_AT_TENSORS, &s->tensors, s->tensors.count / tensor);
+    append_section(w, QM_AT_NODES, &s->nodes, s->nodes.count / node);
     append_section(w, QM_AT_INTS, &s->ints, s->ints.count / 4);
     append_section(w, QM_AT_STRINGS, &s->strings, s->strings.count);
     append_section(w, QM_AT_DATA, &s->data, s->data.count);

@@ -20,6 +20,7 @@ typedef struct bytes_of {
     int32_t *owner; /* by tensor: a node, or the model's row */
     int *kind;      /* by tensor: what its data are for */
     int32_t nodes;
+    bool is_short; /* records */
     size_t text, answers, padding;
 } bytes_of;
 
@@ -86,7 +87,7 @@ static size_t count_tensors(bytes_of *b)
     for (int32_t i = 0; i < qi_tensor_count(b->m); i++) {
         const qi_tensor *t = qi_tensor_at(b->m, i);
         size_t *row = b->rows[b->owner[i]];
-        row[RECORD] += QM_TENSOR_BYTES;
+        row[RECORD] += b->is_short ? QM_SHORT_TENSOR_BYTES : QM_TENSOR_BYTES;
         if (t->kind != QI_CONSTANT || !has_own_data(b->m, i))
             continue;
         row[b->kind[i]] += qi_bytes_in_file(t);
@@ -102,7 +103,8 @@ static size_t count_nodes(bytes_of *b)
     for (int32_t n = 0; n < b->nodes; n++) {
         const qi_node *node = qi_node_at(b->m, n);
         size_t const ints = (size_t)(node->n_inputs + node->n_outputs + node->n_params);
-        b->rows[n][RECORD] += QM_NODE_BYTES + sizeof(int32_t) * ints;
+        b->rows[n][RECORD] +=
+            (b->is_short ? QM_SHORT_NODE_BYTES : QM_NODE_BYTES) + sizeof(int32_t) * ints;
         all += ints;
     }
     return all;
@@ -119,9 +121,10 @@ static size_t count_answers(const qi_model *m)
 }
 
 /** The bytes between sections. */
-static size_t gaps_of(const uint8_t *head)
+static size_t gaps_of(const uint8_t *head, bool is_short)
 {
-    static const size_t each[] = {QM_TENSOR_BYTES, QM_NODE_BYTES, 4, 1, 1};
+    size_t const each[] = {is_short ? QM_SHORT_TENSOR_BYTES : QM_TENSOR_BYTES,
+                           is_short ? QM_SHORT_NODE_BYTES : QM_NODE_BYTES, 4, 1, 1};
     size_t end = QM_HEADER_BYTES, gaps = 0;
     for (int i = 0; i < 5; i++) {
         const uint8_t *section = head + QM_AT_TENSORS + 8 * i;
@@ -140,13 +143,15 @@ static qat_status count_bytes(bytes_of *b, const inspected *x, qat_error *err)
     b->kind = calloc(tensors, sizeof *b->kind);
     if (!b->rows || !b->owner || !b->kind)
         return qat_out_of_memory(err, x->path);
+    b->is_short = (u32_at(head + QM_AT_FLAGS) & QM_FLAG_SHORT) != 0;
     find_owners(b);
     size_t const constants = count_tensors(b), ints = count_nodes(b);
     b->rows[nodes][RECORD] +=
         QM_HEADER_BYTES + sizeof(int32_t) * (u32_at(head + QM_AT_INTS + 4) - ints);
     b->text = u32_at(head + QM_AT_STRINGS + 4);
     b->answers = count_answers(b->m);
-    b->padding = gaps_of(head) + u32_at(head + QM_AT_DATA + 4) - constants - b->answers;
+    b->padding =
+        gaps_of(head, b->is_short) + u32_at(head + QM_AT_DATA + 4) - constants - b->answers;
     return QAT_OK;
 }
 

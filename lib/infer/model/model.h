@@ -89,9 +89,12 @@ qi_status qm_read_string(const qi_model *model, uint32_t offset, const char **te
 qi_status qm_read_range(const qi_model *model, const uint8_t *p, uint32_t least, uint32_t most,
                         const char *what, int32_t index, const int32_t **ints, int32_t *count,
                         qi_error *err);
-/** Check that offset is a multiple of 16 in the data section and that this many bytes follow it. */
-qi_status qm_check_data(const qi_model *model, uint32_t offset, uint64_t bytes, const char *what,
-                        int32_t index, qi_error *err);
+/**
+ * Check that offset is a multiple of alignment in the data section and that this many bytes follow
+ * it.
+ */
+qi_status qm_check_data(const qi_model *model, uint32_t offset, uint64_t bytes, uint32_t alignment,
+                        const char *what, int32_t index, qi_error *err);
 /** Check that the tensors exist and, if activations is set, are not constants. */
 qi_status qm_check_indices(const qi_model *model, const int32_t *tensors, int32_t count,
                            int activations, const char *what, int32_t index, qi_error *err);

@@ -18,6 +18,8 @@ enum {
     QM_HEADER_BYTES = 192,
     QM_TENSOR_BYTES = 64,
     QM_NODE_BYTES = 48,
+    QM_SHORT_TENSOR_BYTES = 32,
+    QM_SHORT_NODE_BYTES = 24,
     QM_DIGEST_BYTES = 32
 };
 
@@ -26,7 +28,7 @@ enum {
     QM_AT_VERSION = 8,         /* u32 */
     QM_AT_CRC = 12,            /* u32: of all other bytes of the file */
     QM_AT_FILE_BYTES = 16,     /* u32 */
-    QM_AT_FLAGS = 20,          /* u32: QM_FLAG_KAT */
+    QM_AT_FLAGS = 20,          /* u32: QM_FLAG_KAT, QM_FLAG_SHORT */
     QM_AT_TENSORS = 24,        /* section: u32 offset, u32 count */
     QM_AT_NODES = 32,          /* section */
     QM_AT_INTS = 40,           /* section */
@@ -43,7 +45,12 @@ enum {
 };
 
 /** Bits 16 to 31: how many steps of the known-answer test follow its first. */
-enum { QM_FLAG_KAT = 1, QM_KAT_STEPS_SHIFT = 16, QM_MAX_KAT_STEPS = 1 << 16 };
+enum {
+    QM_FLAG_KAT = 1,
+    QM_FLAG_SHORT = 2, /* short records */
+    QM_KAT_STEPS_SHIFT = 16,
+    QM_MAX_KAT_STEPS = 1 << 16
+};
 
 /** Fields of a tensor. */
 enum {
@@ -66,6 +73,33 @@ enum {
     QM_TENSOR_LISTED = 58,         /* u8 */
     QM_TENSOR_RESERVED = 59,       /* a zero byte */
     QM_TENSOR_NEXT = 60            /* u32: of a state, a tensor; of others 0 */
+};
+
+/** Fields of a short tensor. */
+enum {
+    QM_SHORT_TENSOR_TYPE = 0,        /* u8 */
+    QM_SHORT_TENSOR_KIND = 1,        /* u8: kind + 16 border */
+    QM_SHORT_TENSOR_RANK = 2,        /* u8 */
+    QM_SHORT_TENSOR_BITS = 3,        /* u8 */
+    QM_SHORT_TENSOR_DIMS = 4,        /* 4 i32 */
+    QM_SHORT_TENSOR_ZERO_POINT = 20, /* i16 */
+    QM_SHORT_TENSOR_PACKING = 22,    /* u8 */
+    QM_SHORT_TENSOR_LISTED = 23,     /* u8 */
+    QM_SHORT_TENSOR_SCALE = 24,      /* float32 bits */
+    QM_SHORT_TENSOR_DATA = 28        /* u32: of a state, next; of others data */
+};
+
+/** Fields of a short node. Its ints follow each other: inputs, outputs, params. */
+enum {
+    QM_SHORT_NODE_OP = 0,              /* u32: offset of a string */
+    QM_SHORT_NODE_FIRST = 4,           /* u32: of its ints */
+    QM_SHORT_NODE_N_INPUTS = 8,        /* u16 */
+    QM_SHORT_NODE_N_OUTPUTS = 10,      /* u8 */
+    QM_SHORT_NODE_N_PARAMS = 11,       /* u8 */
+    QM_SHORT_NODE_ROUNDING = 12,       /* u8 */
+    QM_SHORT_NODE_FRACTION = 13,       /* u8 */
+    QM_SHORT_NODE_RESERVED = 14,       /* 2 zero bytes */
+    QM_SHORT_NODE_MAX_ACCUMULATOR = 16 /* i64 */
 };
 
 /** Fields of a node. */

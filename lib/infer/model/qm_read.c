@@ -4,6 +4,7 @@
  * are multiplied.
  */
 #include "infer/model/packing.h"
+#include "infer/model/records.h"
 
 /* ------------------------------------------------------------------ the file as a whole */
 
@@ -48,17 +49,24 @@ qi_status qm_check_file(const void *qm, size_t qm_bytes, qm_crc32_fn *crc32, qi_
 struct section {
     int at;                /* its field in the header */
     uint32_t record_bytes; /* bytes of one record */
+    uint32_t short_bytes;  /* in a file with short records */
     uint32_t least, most;  /* how many records are allowed */
     const char *what;
 };
 
 static const struct section sections[] = {
-    {QM_AT_TENSORS, QM_TENSOR_BYTES, 1, QM_MAX_TENSORS, "tensor section"},
-    {QM_AT_NODES, QM_NODE_BYTES, 0, QM_MAX_NODES, "node section"},
-    {QM_AT_INTS, 4, 0, QM_MAX_INTS, "int section"},
-    {QM_AT_STRINGS, 1, 1, QM_MAX_FILE_BYTES, "string section"},
-    {QM_AT_DATA, 1, 0, QM_MAX_FILE_BYTES, "data section"},
+    {QM_AT_TENSORS, QM_TENSOR_BYTES, QM_SHORT_TENSOR_BYTES, 1, QM_MAX_TENSORS, "tensor section"},
+    {QM_AT_NODES, QM_NODE_BYTES, QM_SHORT_NODE_BYTES, 0, QM_MAX_NODES, "node section"},
+    {QM_AT_INTS, 4, 4, 0, QM_MAX_INTS, "int section"},
+    {QM_AT_STRINGS, 1, 1, 1, QM_MAX_FILE_BYTES, "string section"},
+    {QM_AT_DATA, 1, 1, 0, QM_MAX_FILE_BYTES, "data section"},
 };
+
+/** Has the file short records? */
+static int is_short(const uint8_t *qm)
+{
+    return (qm_u32(qm + QM_AT_FLAGS) & QM_FLAG_SHORT) != 0;
+}
 
 static qi_status all_zero(const uint8_t *bytes, uint64_t count, const char *what, int32_t index,
                           qi_error *err)
@@ -81,17 +89,18 @@ static qi_status check_sections(const uint8_t *qm, qi_error *err)
         const struct section *s = &sections[i];
         uint64_t const offset = qm_u32(qm + s->at), count = qm_u32(qm + s->at + 4);
         uint64_t const start = (end + QM_ALIGNMENT - 1) / QM_ALIGNMENT * QM_ALIGNMENT;
+        uint32_t const record = is_short(qm) ? s->short_bytes : s->record_bytes;
         if (count < s->least || count > s->most)
             return qi_fail(err, QI_ERR_FORMAT, s->what, -1, (int64_t)count, s->most);
         if (offset != start)
             return qi_fail(err, QI_ERR_FORMAT, s->what, -1, (int64_t)offset, (int64_t)start);
-        if (start + count * s->record_bytes > file_bytes)
-            return qi_fail(err, QI_ERR_FORMAT, s->what, -1,
-                           (int64_t)(start + count * s->record_bytes), (int64_t)file_bytes);
+        if (start + count * record > file_bytes)
+            return qi_fail(err, QI_ERR_FORMAT, s->what, -1, (int64_t)(start + count * record),
+                           (int64_t)file_bytes);
         qi_status const st = all_zero(qm + end, start - end, "padding before a section", -1, err);
         if (st)
             return st;
-        end = start + count * s->record_bytes;
+        end = start + count * record;
     }
     if (end != file_bytes)
         return qi_fail(err, QI_ERR_FORMAT, "end of the data section", -1, (int64_t)end,
@@ -141,11 +150,11 @@ qi_status qm_read_range(const qi_model *m, const uint8_t *p, uint32_t least, uin
     return QI_OK;
 }
 
-qi_status qm_check_data(const qi_model *m, uint32_t offset, uint64_t bytes, const char *what,
-                        int32_t index, qi_error *err)
+qi_status qm_check_data(const qi_model *m, uint32_t offset, uint64_t bytes, uint32_t alignment,
+                        const char *what, int32_t index, qi_error *err)
 {
-    if (offset % QM_ALIGNMENT)
-        return qi_fail(err, QI_ERR_FORMAT, what, index, offset % QM_ALIGNMENT, 0);
+    if (offset % alignment)
+        return qi_fail(err, QI_ERR_FORMAT, what, index, offset % alignment, 0);
     if (offset > m->n_data || bytes > m->n_data - offset)
         return qi_fail(err, QI_ERR_FORMAT, what, index, (int64_t)(offset + bytes), m->n_data);
     return QI_OK;
@@ -273,13 +282,15 @@ static qi_status read_storage(const qi_model *m, qi_tensor *t, const uint8_t *p,
     qi_status const packing = qm_read_packing(t, p, index, err);
     if (packing)
         return packing;
-    if (qm_u32(p + QM_TENSOR_SIZE) != t->bytes)
+    if (!is_short(m->qm) && qm_u32(p + QM_TENSOR_SIZE) != t->bytes)
         return qi_fail(err, QI_ERR_FORMAT, "size", index, qm_u32(p + QM_TENSOR_SIZE),
                        (int64_t)t->bytes);
     if (t->kind != QI_CONSTANT)
         return offset ? qi_fail(err, QI_ERR_FORMAT, "data of an activation", index, offset, 0)
                       : QI_OK;
-    qi_status const st = qm_check_data(m, offset, t->bytes, "data of a tensor", index, err);
+    uint32_t const alignment = is_short(m->qm) ? (uint32_t)qi_type_bytes(t->type) : QM_ALIGNMENT;
+    qi_status const st =
+        qm_check_data(m, offset, t->bytes, alignment, "data of a tensor", index, err);
     if (st)
         return st;
     t->data = m->data + offset;
@@ -327,7 +338,8 @@ static qi_status check_constants(const qi_model *m, qi_error *err)
 
 static qi_status read_tensor(qi_model *m, int32_t index, qi_error *err)
 {
-    const uint8_t *p = m->qm + QM_HEADER_BYTES + (size_t)index * QM_TENSOR_BYTES;
+    uint8_t room[QM_TENSOR_BYTES];
+    const uint8_t *p = qm_tensor_record(m->qm, index, room);
     qi_tensor *t = &m->tensors[index];
     *t = (qi_tensor){.rank = p[QM_TENSOR_RANK], .border = p[QM_TENSOR_BORDER]};
     t->channel_scales = qm_i32(p + QM_TENSOR_CHANNEL_SCALES);
@@ -456,7 +468,8 @@ const qi_kernel *qi_kernel_in(const qi_kernel_list *list, const char *name)
 
 static qi_status read_node(qi_model *m, const qi_kernel_set *kernels, int32_t index, qi_error *err)
 {
-    const uint8_t *p = m->qm + qm_u32(m->qm + QM_AT_NODES) + (size_t)index * QM_NODE_BYTES;
+    uint8_t room[QM_NODE_BYTES];
+    const uint8_t *p = qm_node_record(m->qm, index, room);
     qi_node *node = &m->nodes[index];
     const char *op = NULL;
     uint32_t const rounding = qm_u32(p + QM_NODE_ROUNDING), fraction = qm_u32(p + QM_NODE_FRACTION);

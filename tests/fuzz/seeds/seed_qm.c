@@ -193,7 +193,7 @@ static int row(qat_qgraph *g, int values)
 }
 
 /** fully_connected with packed weights. */
-static int write_packed(int bits, int different, const char *folder)
+static int write_packed(int bits, int different, int without, const char *folder)
 {
     static const int32_t clamp[] = {-128, 127}, zeros[OUTPUTS] = {0}, mult = 1 << 30, shift = -6;
     char name[32];
@@ -203,7 +203,8 @@ static int write_packed(int bits, int different, const char *folder)
     if (!g)
         return 0;
     qat_qm_metadata metadata = {.description = "packed"};
-    snprintf(name, sizeof name, "packed_%d_%d", bits, different);
+    snprintf(name, sizeof name, "packed_%d_%d%s", bits, different, without ? "_short" : "");
+    g->form.without = without;
     int const in[] = {row(g, INPUTS), weights(g, bits, different, &largest),
                       qat_qgraph_constant_s32(g, "bias", OUTPUTS, 1, zeros, &err),
                       qat_qgraph_constant_s32(g, "mult", 1, 1, &mult, &err),
@@ -220,10 +221,11 @@ static int write_packed(int bits, int different, const char *folder)
 /** Every packing: of all codes of some bits, of three codes, of two, of a list of nine. */
 static int write_all_packed(const char *folder)
 {
-    int failures =
-        !write_packed(2, 3, folder) + !write_packed(2, 2, folder) + !write_packed(6, 9, folder);
+    int failures = !write_packed(2, 3, 0, folder) + !write_packed(2, 2, 0, folder) +
+                   !write_packed(6, 9, 0, folder);
+    failures += !write_packed(4, 16, QAT_QM_NAMES | QAT_QM_SCALES, folder);
     for (int bits = 2; bits < 8; bits++)
-        failures += !write_packed(bits, 1 << bits, folder);
+        failures += !write_packed(bits, 1 << bits, 0, folder);
     return failures;
 }
 

@@ -34,7 +34,7 @@ export_mutant write-listed lib/convert/qm_write.c 's/^    qat_write_u8(w, place.
 export_mutant pack-bit-order lib/convert/qm_pack.c 's/unsigned const word = index << bit % 8;/unsigned const word = index << (8 - f->packing) >> bit % 8;/'
 export_mutant pack-rows-not-aligned lib/convert/qm_pack.c 's/write_row(&f, codes, to + row \* qm_packed_row_bytes(f.packing, f.values));/write_row(\&f, codes, to + row * f.values * (size_t)f.packing \/ 8);/'
 export_mutant pack-trits lib/convert/qm_pack.c 's/= {1, 3, 9, 27, 81};/= {81, 27, 9, 3, 1};/'
-export_mutant write-constants-not-aligned lib/convert/qm_write.c 's/^    qat_write_align(&s->data, QM_ALIGNMENT);/    qat_write_align(\&s->data, 4);/'
+export_mutant write-constants-not-aligned lib/convert/qm_write.c 's/^    qat_write_align(&s->data, alignment);/    qat_write_align(\&s->data, 4);/'
 export_mutant write-labels-reversed lib/convert/qm_write.c 's/add_string(s, m->labels\[i\])/add_string(s, m->labels[m->n_labels - 1 - i])/'
 export_mutant write-labels-swapped lib/convert/qm_write.c 's/add_string(s, m->labels\[i\])/add_string(s, m->labels[i < 2 \&\& m->n_labels > 1 ? 1 - i : i])/'
 export_mutant write-labels-all-one lib/convert/qm_write.c 's/add_string(s, m->labels\[i\])/add_string(s, m->labels[0])/'
