@@ -3,6 +3,7 @@
  * against the same layer unpacked, on the core and on every instruction set; and what is refused.
  */
 #include "base/arena.h"
+#include "common/common.h"
 #include "common/suite.h"
 #include "infer/host/host.h"
 #include "infer/model/packing.h"
@@ -254,8 +255,20 @@ static void run_host(const uint8_t *qm, size_t count, const qi_host_options *o, 
 
 enum { MOST_VALUES = 4096 };
 
+/** Keep the packed layer with its answer, for the engine on other processors (engine/replay.c). */
+static void keep(layer *l, int number, const uint8_t *x, const uint8_t *y)
+{
+    char name[32];
+    size_t count;
+    l->graph->form.unpacked = false;
+    uint8_t *qm = net_write(l->graph, x, y, &count);
+    snprintf(name, sizeof name, "packed_%d", number);
+    test_keep_model("unit", name, qm, count);
+    free(qm);
+}
+
 /** The layer packed and unpacked, everywhere. Returns the packing. */
-static int compare(layer *l, uint64_t *seed)
+static int compare(layer *l, int number, uint64_t *seed)
 {
     uint8_t x[MOST_VALUES], y[MOST_VALUES], expected[MOST_VALUES];
     size_t packed_bytes, plain_bytes, outputs = qat_qtensor_bytes(&l->graph->tensors[Y]);
@@ -285,6 +298,8 @@ static int compare(layer *l, uint64_t *seed)
             run_host(packed, packed_bytes, &o, 0, x, y);
         ck_assert_mem_eq(y, expected, outputs);
     }
+    if (packing && number % 8 == 0)
+        keep(l, number, x, expected);
     free(packed);
     free(plain);
     return packing;
@@ -317,7 +332,7 @@ START_TEST(packed_layers_are_equal)
         int const different = i % 3 ? 1 << w.bits : 1 + (int)(test_random(&seed) % 12);
         fill_few(codes, sizeof codes, w, different, &seed);
         layer l = make_layer(op, w, channels, depth, codes);
-        met[compare(&l, &seed)]++;
+        met[compare(&l, i, &seed)]++;
         qat_qgraph_free(l.graph);
     }
     printf("%d layers, packed and not, on every instruction set; not packed %d, by bits", LAYERS,
@@ -500,6 +515,31 @@ START_TEST(shared_codes_are_packed_in_one_way)
 }
 END_TEST
 
+/** What a host unpacks counts as memory. */
+START_TEST(unpacked_codes_are_limited)
+{
+    enum { CHANNELS = 8, DEPTH = 400 };
+    static uint8_t codes[CHANNELS * DEPTH];
+    size_t count;
+    qat_error err;
+    qi_host *host = NULL;
+    for (size_t i = 0; i < sizeof codes; i++)
+        codes[i] = i % 2 ? 1 : 0xff;
+    layer l = make_layer(FULLY_CONNECTED, (codes_of){QI_S8, 2, 0}, CHANNELS, DEPTH, codes);
+    uint8_t *qm = net_write(l.graph, NULL, NULL, &count);
+    ck_assert_int_eq(qi_host_open_bytes(&host, qm, count, "net", NULL, &err), QAT_OK);
+    size_t const model = qi_host_sizes(host).model;
+    ck_assert_uint_eq(qi_host_unpacked_bytes(host), CHANNELS * DEPTH);
+    qi_host_close(host);
+    qi_host_options const o = {.limits = {.memory = model + CHANNELS * DEPTH - 1}};
+    ck_assert_int_eq(qi_host_open_bytes(&host, qm, count, "net", &o, &err), QAT_ERR_LIMIT);
+    qi_host_options const kept = {.struct_size = sizeof kept, .keep_packed = 1};
+    ck_assert_int_eq(qi_host_open_bytes(&host, qm, count, "net", &kept, &err), QAT_ERR_ARGUMENT);
+    free(qm);
+    qat_qgraph_free(l.graph);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("packing");
@@ -513,6 +553,7 @@ int main(void)
     tcase_add_test(tc, digits_beyond_the_list_are_refused);
     tcase_add_test(tc, only_weights_are_packed);
     tcase_add_test(tc, shared_codes_are_packed_in_one_way);
+    tcase_add_test(tc, unpacked_codes_are_limited);
     suite_add_tcase(suite, tc);
     return test_run_suite(suite);
 }
