@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # How well do the losses that a budget search predicts agree with those of the simulated network? For the choices of a
 # curve over sizes of flash, of both kinds of sensitivity, it prints both losses, the rank correlation (Spearman's) of
-# all choices, and the mean of |log(predicted / simulated)| of those that lose at least 0.001. Nothing is trained.
+# all choices, the mean of |log(predicted / simulated)| of those that lose at least 0.001, and the mean of the simulated
+# losses: the less, the better are the choices. Nothing is trained.
 # Usage: bench/budget/prediction.sh RECIPE CHECKPOINT [OUT] [SECTION.KEY=VALUE...]
 set -eu
 cd "$(dirname "$0")/../.."
@@ -25,19 +26,19 @@ done | awk -F, '
         for (k = 1; k <= n; k++) r += values[k] < values[i] ? 1 : values[k] == values[i] ? 0.5 : 0
         return r
     }
-    function tell(kind, n,    i, a, b, ma, mb, ab, aa, bb, logs, m, d) {
+    function tell(kind, n,    i, a, b, ma, mb, ab, aa, bb, logs, m, d, sum) {
         ma = mb = (n + 1) / 2
         for (i = 1; i <= n; i++) {
             a = rank(predicted, n, i) - ma
             b = rank(simulated, n, i) - mb
-            ab += a * b; aa += a * a; bb += b * b
+            ab += a * b; aa += a * a; bb += b * b; sum += simulated[i]
             if (predicted[i] >= 0.001 && simulated[i] >= 0.001) {
                 d = log(predicted[i] / simulated[i])
                 logs += d < 0 ? -d : d
                 m++
             }
         }
-        summary = summary sprintf("| %s | %d | %s | %s |\n", kind, n, aa * bb > 0 ? sprintf("%.3f", ab / sqrt(aa * bb)) : "-", m ? sprintf("%.2f", logs / m) : "-")
+        summary = summary sprintf("| %s | %d | %s | %s | %.3f |\n", kind, n, aa * bb > 0 ? sprintf("%.3f", ab / sqrt(aa * bb)) : "-", m ? sprintf("%.2f", logs / m) : "-", sum / n)
     }
     $1 != kind { if (n) tell(kind, n); kind = $1; n = 0 }
     {
@@ -46,5 +47,5 @@ done | awk -F, '
     }
     END {
         tell(kind, n)
-        printf "\n| sensitivity | choices | rank correlation | mean of \\|log(predicted / simulated)\\| |\n|---|---|---|---|\n%s", summary
+        printf "\n| sensitivity | choices | rank correlation | mean of \\|log(predicted / simulated)\\| | mean simulated loss |\n|---|---|---|---|---|\n%s", summary
     }'

@@ -13,12 +13,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BITS_MOST = 8, FILE_ALIGNMENT = 16 };
+enum { BITS_MOST = 8, FILE_ALIGNMENT = 16, TRITS = 3, TRITS_OF_BYTE = 5 };
+
+/** The bytes of rows that share bytes as a form of packing says: `values` of them in `bytes`. */
+static int64_t rows_of(int64_t rows, int64_t row, int64_t values, int64_t bytes)
+{
+    return rows * ((row * bytes + values - 1) / values);
+}
 
 int64_t budget_packed_bytes(const qat_shape *weights, int bits)
 {
-    int64_t const rows = weights->dims[0], values = (int64_t)qat_shape_count(weights) / rows;
-    int64_t const bytes = rows * ((values * bits + 7) / 8);
+    int64_t const rows = weights->dims[0], row = (int64_t)qat_shape_count(weights) / rows;
+    int64_t bytes = rows_of(rows, row, 8, bits);
+    int64_t const trits = TRITS + rows_of(rows, row, TRITS_OF_BYTE, 1);
+    if (bits == 2 && trits < bytes)
+        bytes = trits;
     return (bytes + FILE_ALIGNMENT - 1) / FILE_ALIGNMENT * FILE_ALIGNMENT;
 }
 

@@ -40,7 +40,8 @@ qat_status budget_network_find(budget_network *net, const qat_recipe *recipe,
 void budget_network_free(budget_network *net);
 
 /**
- * The bytes of weights in a .qm, packed: their rows (by the first dimension) begin with a byte of
+ * The bytes of weights in a .qm, packed: `bits` each, or, as weights of 2 bits have three codes,
+ * five in a byte, after a list of the codes. Rows (by the first dimension) begin with a byte of
  * their own, and the whole begins at a multiple of 16. This is the only place that knows it.
  */
 int64_t budget_packed_bytes(const qat_shape *weights, int bits);

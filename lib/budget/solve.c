@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPEN_BITS = 3, MOST_OPEN = 21, MOST_STATES = 1 << 24, BEAM = 2000 };
+enum { OPEN_BITS = 3, BEAM = 2000 };
 
 typedef struct state {
     budget_sums sums;
@@ -53,7 +53,7 @@ typedef struct solver {
     int64_t n_next, capacity, all;
     bool narrow; /* the first pass */
     int n_open;
-    open_item open[MOST_OPEN]; /* after the items of the next level */
+    open_item open[BUDGET_MOST_OPEN]; /* after the items of the next level */
 } solver;
 
 budget_sums budget_sums_of(const budget_item *items, int n, const int *choice)
@@ -91,7 +91,7 @@ static qat_status find_slots(solver *v, qat_error *err)
 {
     find_last_uses(v);
     for (int i = 0; i < v->n; i++) {
-        bool used[MOST_OPEN + 1] = {false};
+        bool used[BUDGET_MOST_OPEN + 1] = {false};
         int at = 0;
         for (int k = 0; k < i; k++)
             if (v->slot[k] >= 0 && v->last_use[k] >= i)
@@ -99,10 +99,10 @@ static qat_status find_slots(solver *v, qat_error *err)
         while (used[at])
             at++;
         v->slot[i] = v->last_use[i] == i ? -1 : at;
-        if (v->slot[i] == MOST_OPEN)
+        if (v->slot[i] == BUDGET_MOST_OPEN)
             return qat_fail(err, QAT_ERR_LIMIT,
                             "more than %d activations are read later at one place of the network",
-                            MOST_OPEN);
+                            BUDGET_MOST_OPEN);
     }
     return QAT_OK;
 }
@@ -157,18 +157,25 @@ static bool promises(const solver *v, state *s, int k)
            sums->loss <= v->known && bound <= (double)v->known + 1 + 1e-9 * size;
 }
 
+/** Is there room for so many states? */
+static qat_status check_states(const solver *v, int64_t count, qat_error *err)
+{
+    int64_t const most = v->limits->states ? v->limits->states : BUDGET_MOST_STATES;
+    return count <= most
+               ? QAT_OK
+               : qat_fail(err, QAT_ERR_LIMIT,
+                          "the choice has more than %lld partial choices that may be best",
+                          (long long)most);
+}
+
 static qat_status add(solver *v, const state *s, qat_error *err)
 {
     if (v->n_next == v->capacity) {
         int64_t const wanted = v->capacity ? 2 * v->capacity : 1024;
-        state *bigger =
-            wanted <= MOST_STATES ? realloc(v->next, (size_t)wanted * sizeof *bigger) : NULL;
+        qat_status const st = check_states(v, v->n_next, err);
+        state *bigger = st ? NULL : realloc(v->next, (size_t)wanted * sizeof *bigger);
         if (!bigger)
-            return wanted > MOST_STATES
-                       ? qat_fail(err, QAT_ERR_LIMIT,
-                                  "the choice has more than %d partial choices that may be best",
-                                  (int)MOST_STATES)
-                       : qat_out_of_memory(err, "budget");
+            return st ? st : qat_out_of_memory(err, "budget");
         v->next = bigger;
         v->capacity = wanted;
     }
@@ -298,13 +305,10 @@ static qat_status reduce(solver *v, qat_error *err)
 static qat_status note(solver *v, int i, qat_error *err)
 {
     v->all += v->n_next;
-    v->levels[i] = v->all <= MOST_STATES ? malloc((size_t)(v->n_next + 1) * sizeof(step)) : NULL;
+    qat_status const st = check_states(v, v->all, err);
+    v->levels[i] = st ? NULL : malloc((size_t)(v->n_next + 1) * sizeof(step));
     if (!v->levels[i])
-        return v->all > MOST_STATES
-                   ? qat_fail(err, QAT_ERR_LIMIT,
-                              "the choice has more than %d partial choices that may be best",
-                              (int)MOST_STATES)
-                   : qat_out_of_memory(err, "budget");
+        return st ? st : qat_out_of_memory(err, "budget");
     for (int64_t k = 0; k < v->n_next; k++)
         v->levels[i][k] = (step){v->next[k].from, v->next[k].choice};
     state *swapped = realloc(v->states, (size_t)(v->n_next + 1) * sizeof *swapped);

@@ -24,7 +24,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { BUDGET_CHOICES = 7 /* 2 to 8 bits */, BUDGET_GIVEN = -1 };
+enum {
+    BUDGET_CHOICES = 7, /* 2 to 8 bits */
+    BUDGET_GIVEN = -1,
+    BUDGET_MOST_OPEN = 21,       /* activations that are read later, at one place */
+    BUDGET_MOST_STATES = 1 << 24 /* partial choices that are kept */
+};
 #define BUDGET_NO_LIMIT INT64_MAX
 
 typedef struct budget_item {
@@ -39,6 +44,7 @@ typedef struct budget_item {
 
 typedef struct budget_limits {
     int64_t bytes, macs_bits; /* BUDGET_NO_LIMIT: none */
+    int64_t states;           /* of partial choices; 0: BUDGET_MOST_STATES */
 } budget_limits;
 
 typedef struct budget_sums {

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST_BYTES = 1 << 26, NUMBER_MAX = 40 };
+enum { NUMBER_MAX = 40 };
 
 static const char columns[] = "layer,what,of,value\n";
 
@@ -77,7 +77,7 @@ qat_status budget_table_open(budget_table *t, const char *path, const char *head
         return qat_out_of_memory(err, path);
     if (forget || access(path, F_OK))
         return QAT_OK;
-    qat_status st = qat_file_read(path, MOST_BYTES, &bytes, &count, err);
+    qat_status st = qat_file_read(path, BUDGET_TABLE_BYTES, &bytes, &count, err);
     char *text = st ? NULL : strndup((const char *)bytes, count);
     if (!st)
         st = text ? take_all(t, text, err) : qat_out_of_memory(err, path);

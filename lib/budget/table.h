@@ -15,6 +15,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+enum { BUDGET_TABLE_BYTES = 67108864 }; /* of the file, at most */
+
 typedef struct budget_row {
     char *key; /* "conv1,weights,4" */
     double value;

@@ -87,7 +87,9 @@ sed 's/^conv1,/conv9;/' half/sensitivity.csv | sed '1s/samples 100/samples 99/' 
 refuses "a table of something else" 1 "other.csv was measured with other weights" budget none --set budget.flash=1M --set budget.table=other.csv --dry-run
 head -c -3 half/sensitivity.csv >cut.csv
 refuses "a table that is cut" 1 "cut.csv was measured with other weights" budget none --set budget.flash=1M --set budget.table=cut.csv --dry-run
-rm -rf none
+truncate -s 67108865 big.csv # BUDGET_TABLE_BYTES, and one
+refuses "a table that is too large" 1 "big.csv" budget none --set budget.flash=1M --set budget.table=big.csv --dry-run
+rm -rf none big.csv
 
 # ---------------------------------------------------------------- killed and continued
 "$tools/qat-train" --budget small.ini --init float/last.ckpt --set budget.samples=100 --set budget.flash=$half --out killed >out.txt 2>err.txt &
