@@ -91,7 +91,7 @@ static const char *const reset[] = {"budget.flash=0",
 enum { RESETS = sizeof reset / sizeof *reset };
 
 qat_status budget_recipe_of(qat_recipe **made, const qat_recipe *recipe, const budget_network *net,
-                            const int *choice, qat_error *err)
+                            const int *choice, budget_bits bits, qat_error *err)
 {
     size_t const room = (size_t)net->n_items + RESETS + 1;
     set_list s = {.text = calloc(room, sizeof *s.text), .at = calloc(room, sizeof *s.at)};
@@ -101,9 +101,11 @@ qat_status budget_recipe_of(qat_recipe **made, const qat_recipe *recipe, const b
     for (int i = 0; !st && i < RESETS; i++)
         s.at[s.n++] = reset[i];
     for (int i = 0; !st && i < net->n_items; i++) {
-        const budget_item *item = &net->items[i];
-        if (choice ? !net->tensors[i].kept : net->tensors[i].weights)
-            st = add_choice(&s, net, i, choice ? item->bits[choice[i]] : ALL_BITS, err);
+        const budget_tensor *t = &net->tensors[i];
+        if (t->weights && bits == BUDGET_BYTE_WEIGHTS)
+            st = add_choice(&s, net, i, ALL_BITS, err);
+        else if (!t->kept)
+            st = add_choice(&s, net, i, net->items[i].bits[choice[i]], err);
     }
     if (!st)
         st = qat_recipe_write(recipe, &text, err);
@@ -122,7 +124,7 @@ typedef struct needs {
 } needs;
 
 static qat_status needs_of(needs *n, const qat_budget *b, const budget_meter *m, const int *choice,
-                           qat_error *err)
+                           budget_bits bits, qat_error *err)
 {
     const qat_dataset_info *info = qat_dataset_info_of(m->data);
     const qat_task *task = m->input.task;
@@ -136,7 +138,7 @@ static qat_status needs_of(needs *n, const qat_budget *b, const budget_meter *m,
         return qat_out_of_memory(err, "budget");
     for (int i = 0; i < count; i++)
         labels[i] = first && i == 0 ? first : info->labels[i - (first != NULL)];
-    qat_status st = budget_recipe_of(&recipe, b->recipe, &b->net, choice, err);
+    qat_status st = budget_recipe_of(&recipe, b->recipe, &b->net, choice, bits, err);
     if (!st)
         st = qat_device_file_of(&device, &n->file, recipe, m->plugins, m->float_graph, &m->input,
                                 labels, count, err);
@@ -146,15 +148,15 @@ static qat_status needs_of(needs *n, const qat_budget *b, const budget_meter *m,
     return st;
 }
 
-static qat_status find_other_flash(qat_budget *b, const budget_meter *m, qat_error *err)
+qat_status budget_other_flash(int64_t *bytes, const qat_budget *b, const budget_meter *m,
+                              const int *choice, qat_error *err)
 {
     needs all;
-    qat_status const st = needs_of(&all, b, m, NULL, err);
-    b->other_flash = all.file;
+    qat_status const st = needs_of(&all, b, m, choice, BUDGET_BYTE_WEIGHTS, err);
+    *bytes = all.file;
     for (int i = 0; i < b->net.n_items; i++)
         if (b->net.tensors[i].weights)
-            b->other_flash -=
-                budget_packed_bytes(&b->net.shapes[b->net.tensors[i].layer], ALL_BITS);
+            *bytes -= budget_packed_bytes(&b->net.shapes[b->net.tensors[i].layer], ALL_BITS);
     return st;
 }
 
@@ -172,7 +174,7 @@ static qat_status remove_large(qat_budget *b, const budget_meter *m, int item, i
     for (int c = 0; !st && c < it->n; c++) {
         needs one = {0};
         choice[item] = c;
-        st = needs_of(&one, b, m, choice, err);
+        st = needs_of(&one, b, m, choice, BUDGET_CHOSEN, err);
         if (one.ram > b->recipe->budget.ram)
             continue;
         kept.bits[n] = it->bits[c];
@@ -193,10 +195,10 @@ static qat_status check_ram(qat_budget *b, const budget_meter *m, qat_error *err
     char where[QAT_RECIPE_WHERE_MAX];
     if (!choice)
         return qat_out_of_memory(err, "budget");
-    qat_status st = needs_of(&most, b, m, choice, err);
+    qat_status st = needs_of(&most, b, m, choice, BUDGET_CHOSEN, err);
     budget_least(b->net.items, n, choice);
     if (!st)
-        st = needs_of(&least, b, m, choice, err);
+        st = needs_of(&least, b, m, choice, BUDGET_CHOSEN, err);
     b->ram = least.ram;
     if (!st && limit && least.ram > limit) {
         qat_recipe_where(b->recipe, "budget", "ram", where);
@@ -209,6 +211,22 @@ static qat_status check_ram(qat_budget *b, const budget_meter *m, qat_error *err
         st = remove_large(b, m, i, choice, err);
     free(choice);
     return st;
+}
+
+qat_status budget_check_ram(qat_budget *b, const budget_meter *m, qat_error *err)
+{
+    needs chosen = {0};
+    char where[QAT_RECIPE_WHERE_MAX];
+    int64_t const limit = b->recipe->budget.ram;
+    qat_status const st = needs_of(&chosen, b, m, b->choice, BUDGET_CHOSEN, err);
+    b->ram = chosen.ram;
+    if (st || !limit || chosen.ram <= limit)
+        return st;
+    qat_recipe_where(b->recipe, "budget", "ram", where);
+    return qat_fail(err, QAT_ERR_LIMIT,
+                    "%s: budget.ram = %lld: outputs of different bits that are concatenated need "
+                    "%lld bytes of RAM: name their layers in budget.keep",
+                    where, (long long)limit, (long long)chosen.ram);
 }
 
 /* ------------------------------------------------------------------ the least */
@@ -247,7 +265,8 @@ qat_status budget_check_needs(qat_budget *b, const budget_meter *m, qat_error *e
 {
     const qat_recipe *r = b->recipe;
     int *least = calloc((size_t)b->net.n_items + 1, sizeof *least);
-    qat_status st = least ? find_other_flash(b, m, err) : qat_out_of_memory(err, "budget");
+    qat_status st = least ? budget_other_flash(&b->other_flash, b, m, least, err)
+                          : qat_out_of_memory(err, "budget");
     if (!st)
         st = check_ram(b, m, err);
     if (st) {

@@ -123,15 +123,36 @@ static qat_status open_table(budget_table *table, const qat_budget *b, const bud
 
 /* ------------------------------------------------------------------ solving */
 
-static qat_status solve(qat_budget *b, budget_meter *m, budget_table *table,
-                        const budget_limits *limits, int *choice, qat_budget_point *point,
-                        qat_error *err)
+/**
+ * Solve with so many bytes for the whole file. If the choice makes more of it that is not weights
+ * than was thought, it is solved again with as many bytes less.
+ */
+static qat_status solve_within(const qat_budget *b, const budget_meter *m, int64_t flash,
+                               int *choice, budget_sums *sums, int64_t *other, qat_error *err)
+{
+    budget_limits limits = b->limits;
+    int64_t thought = b->other_flash;
+    qat_status st = QAT_OK;
+    do {
+        limits.bytes = flash == BUDGET_NO_LIMIT ? flash : flash - thought;
+        st = budget_solve(b->net.items, b->net.n_items, &limits, choice, sums, err);
+        if (st == QAT_ERR_ARGUMENT && thought > b->other_flash)
+            st = QAT_OK; /* choice has the fewest bits, which do fit */
+        if (!st)
+            st = budget_other_flash(other, b, m, choice, err);
+        thought = *other > thought ? *other : thought + 1;
+    } while (!st && flash != BUDGET_NO_LIMIT && sums->bytes + *other > flash);
+    return st;
+}
+
+static qat_status solve(qat_budget *b, budget_meter *m, budget_table *table, int64_t flash,
+                        int *choice, int64_t *other, qat_budget_point *point, qat_error *err)
 {
     budget_sums sums;
-    qat_status st = budget_solve(b->net.items, b->net.n_items, limits, choice, &sums, err);
+    qat_status const st = solve_within(b, m, flash, choice, &sums, other, err);
     if (st)
         return st;
-    *point = (qat_budget_point){.flash = sums.bytes + b->other_flash,
+    *point = (qat_budget_point){.flash = sums.bytes + *other,
                                 .macs_bits = sums.macs_bits,
                                 .predicted = (double)sums.loss * BUDGET_LOSS_UNIT};
     return budget_simulate(b, m, table, choice, &point->simulated, err);
@@ -150,9 +171,9 @@ static qat_status find_curve(qat_budget *b, budget_meter *m, budget_table *table
     int64_t const most = budget_sums_of(items, n, choice).bytes;
     for (int i = 0; !st && i < BUDGET_POINTS; i++) {
         qat_budget_point point;
-        budget_limits limits = b->limits;
-        limits.bytes = least + (most - least) * i / (BUDGET_POINTS - 1);
-        st = solve(b, m, table, &limits, choice, &point, err);
+        int64_t const bytes = least + (most - least) * i / (BUDGET_POINTS - 1);
+        int64_t other;
+        st = solve(b, m, table, b->other_flash + bytes, choice, &other, &point, err);
         if (!st && (!b->n_points || b->points[b->n_points - 1].flash < point.flash))
             b->points[b->n_points++] = point;
     }
@@ -161,12 +182,18 @@ static qat_status find_curve(qat_budget *b, budget_meter *m, budget_table *table
 
 static qat_status choose(qat_budget *b, budget_meter *m, budget_table *table, qat_error *err)
 {
+    int64_t const flash = b->recipe->budget.flash;
+    int64_t other = 0;
     int *choice = calloc((size_t)b->net.n_items + 1, sizeof *choice);
     qat_status st = choice ? QAT_OK : qat_out_of_memory(err, "budget");
     if (!st)
-        st = solve(b, m, table, &b->limits, b->choice, &b->chosen, err);
+        st =
+            solve(b, m, table, flash ? flash : BUDGET_NO_LIMIT, b->choice, &other, &b->chosen, err);
+    if (!st)
+        st = budget_check_ram(b, m, err);
     if (!st)
         st = find_curve(b, m, table, choice, err);
+    b->other_flash = other;
     if (!st)
         budget_network_choose(&b->net, b->choice);
     free(choice);

@@ -28,17 +28,28 @@ enum { BUDGET_PATTERN_MAX = 38 };
 bool budget_pattern_of(const budget_network *net, const char *name,
                        char pattern[BUDGET_PATTERN_MAX]);
 
-/**
- * The recipe with these bits and without [budget], as a recipe that was checked. choice NULL: all
- * weights with 8 bits.
- */
+/** Which bits a recipe gets. */
+typedef enum budget_bits {
+    BUDGET_CHOSEN,      /* those of a choice */
+    BUDGET_BYTE_WEIGHTS /* those of its activations; all weights have 8 bits */
+} budget_bits;
+/** The recipe with these bits and without [budget], as a recipe that was checked. */
 qat_status budget_recipe_of(qat_recipe **made, const qat_recipe *recipe, const budget_network *net,
-                            const int *choice, qat_error *err);
+                            const int *choice, budget_bits bits, qat_error *err);
 /**
  * Find other_flash and ram, set limits, and check that something fits: else QAT_ERR_ARGUMENT, and
  * the message names the least that is possible. Choices that would need too much RAM are removed.
  */
 qat_status budget_check_needs(qat_budget *b, const budget_meter *m, qat_error *err);
+
+/**
+ * The bytes of the .qm that are not weights, with this choice. Only outputs that are concatenated
+ * with different bits change them: they are requantized, by further ops.
+ */
+qat_status budget_other_flash(int64_t *bytes, const qat_budget *b, const budget_meter *m,
+                              const int *choice, qat_error *err);
+/** Find the RAM of the choice, and check that it fits. */
+qat_status budget_check_ram(qat_budget *b, const budget_meter *m, qat_error *err);
 
 /* measure.c */
 

@@ -133,7 +133,7 @@ static qat_status write_recipe(const qat_budget *b, qat_error *err)
     qat_writer w = {0};
     qat_recipe *chosen = NULL, *plain = NULL;
     char *text = NULL, *defaults = NULL;
-    qat_status st = budget_recipe_of(&chosen, b->recipe, &b->net, b->choice, err);
+    qat_status st = budget_recipe_of(&chosen, b->recipe, &b->net, b->choice, BUDGET_CHOSEN, err);
     if (!st)
         st = qat_recipe_parse(&plain, "", "default", NULL, 0, err);
     if (!st)

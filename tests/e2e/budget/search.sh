@@ -65,6 +65,18 @@ has "which has traces" "^conv2,trace,2,[-0-9.e]+\$" traces/sensitivity.csv
 check "and with learned ranges" budget learned --set budget.flash=$half --set quant.ranges=lsq --set train.epochs=1
 has "bits of a layer" "^weight_bits = " learned/budget.ini
 
+# ---------------------------------------------------------------- concatenated outputs of different bits
+printf '[data]\nkind = digits\ntrain_count = 200\ntest_count = 40\n[model]\narch = layers\n[train]\nepochs = 1\nbatch = 20\n[quant]\nenabled = yes\nlayout = int8
+[layer.a]\nop = conv2d\nfilters = 4\nkernel = 3\nstride = 4\nbias = yes\nactivation = relu
+[layer.b]\nop = conv2d\nfilters = 4\nkernel = 3\nstride = 4\nbias = yes\nactivation = relu\ninput = input
+[layer.join]\nop = concat\ninput = a, b\n[layer.logits]\nop = fully_connected\nunits = 10\nbias = yes\n' >join.ini
+joined() { # joined <folder> <options...>
+    "$tools/qat-train" --budget join.ini --set budget.samples=50 --set budget.activation_bits=8,4 --set budget.weight_bits=8 --out "$@"
+}
+check "outputs of different bits" joined join --set budget.flash=1M --set budget.macs_bits=400K
+check "their export" "$tools/qat-export" join/last.ckpt join.qm --samples 4
+is "the file has the size that was computed" "$(flash join)" "$(stat -c %s join.qm)"
+
 # ---------------------------------------------------------------- what cannot be
 refuses "too little flash" 2 "budget.flash = 1024: the least that is possible is $least bytes, with bits conv1 2, conv2 2, conv3 2, logits 2" budget none --set budget.flash=1K
 refuses "too little with a kept layer" 2 "conv3 8 (kept)" budget none --set budget.flash=1K --set budget.keep=conv3
