@@ -147,6 +147,12 @@ qat_status fv_part(builder *b, const fv *x, int axis, int64_t begin, int64_t ste
                    fv *part);
 /** Positions at[0] .. at[n - 1] of a dimension, in any order, repeated or not. */
 qat_status fv_gather(builder *b, const fv *x, int axis, const int64_t *at, int64_t n, fv *y);
+/** What Slice takes of a dimension; its step may be negative. */
+typedef struct fv_cut {
+    int64_t begin, step, count;
+} fv_cut;
+qat_status fv_cut_of(const builder *b, int64_t length, int64_t begin, int64_t end, int64_t step,
+                     fv_cut *cut);
 /** Values one after the other along a dimension. */
 qat_status fv_join(builder *b, int n, const fv *values, int axis, fv *y);
 /** A value as [N, before, length, after] around a dimension, which is dimension *at of the shape.

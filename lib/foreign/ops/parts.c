@@ -205,22 +205,30 @@ static int64_t within(int64_t i, int64_t lo, int64_t hi)
 
 enum { MANY = 64 };
 
-/** Positions of one dimension that Slice takes; steps may be negative. */
-static qat_status slice_axis(builder *b, fv *x, int axis, int64_t begin, int64_t end, int64_t step)
+qat_status fv_cut_of(const builder *b, int64_t length, int64_t begin, int64_t end, int64_t step,
+                     fv_cut *cut)
 {
-    int64_t const d = x->dims[axis], back = step < 0;
-    if (step == 0)
-        return fv_refuse(b, "steps: 0 is no step");
-    int64_t const from = within(begin < 0 ? begin + d : begin, 0, d - back);
-    int64_t const to = within(end < 0 ? end + d : end, back ? -1 : 0, d - back);
+    int64_t const back = step < 0;
+    if (step == 0 || step < -INT32_MAX)
+        return fv_refuse(b, "steps: %lld is not supported", (long long)step);
+    int64_t const from = within(begin < 0 ? begin + length : begin, 0, length - back);
+    int64_t const to = within(end < 0 ? end + length : end, back ? -1 : 0, length - back);
     int64_t const way = back ? from - to : to - from, each = back ? -step : step;
     int64_t const count = way > 0 ? (way - 1) / each + 1 : 0;
-    if (!back || count <= 1)
-        return fv_part(b, x, axis, from, count > 1 ? step : 1, count, x);
-    int64_t *at = fv_take(b, &b->arena, (size_t)count, sizeof *at);
-    for (int64_t i = 0; at && i < count; i++)
-        at[i] = from + i * step;
-    return at ? fv_gather(b, x, axis, at, count, x) : fv_graph_error(b);
+    *cut = (fv_cut){from, count > 1 ? step : 1, count};
+    return QAT_OK;
+}
+
+static qat_status slice_axis(builder *b, fv *x, int axis, int64_t begin, int64_t end, int64_t step)
+{
+    fv_cut c;
+    qat_status const st = fv_cut_of(b, x->dims[axis], begin, end, step, &c);
+    if (st || c.step > 0)
+        return st ? st : fv_part(b, x, axis, c.begin, c.step, c.count, x);
+    int64_t *at = fv_take(b, &b->arena, (size_t)c.count, sizeof *at);
+    for (int64_t i = 0; at && i < c.count; i++)
+        at[i] = c.begin + i * c.step;
+    return at ? fv_gather(b, x, axis, at, c.count, x) : fv_graph_error(b);
 }
 
 static qat_status build_slice(builder *b)
@@ -246,8 +254,6 @@ static qat_status build_slice(builder *b)
     for (int i = 0; i < n && !st; i++) {
         int axis;
         st = fv_axis(b, n_axes < 0 ? i : axes[i], x.rank, &axis);
-        if (!st && n_steps >= 0 && steps[i] < -INT32_MAX)
-            return fv_refuse(b, "steps: %lld is not supported", (long long)steps[i]);
         if (!st)
             st = slice_axis(b, &x, axis, begins[i], ends[i], n_steps < 0 ? 1 : steps[i]);
     }
