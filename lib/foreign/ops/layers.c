@@ -69,6 +69,39 @@ static qat_status build_volume(builder *b, const struct conv *c, fv *x)
     return st;
 }
 
+/** Several pictures that are one sample are the planes of a volume, with windows of one plane. */
+static qat_status build_stack(builder *b, const struct conv *c, fv *x)
+{
+    int const rank = x->rank;
+    bool const is_signal = rank == 3;
+    int const perm[] = {1, 0, 2, 3};
+    fv_direction d[FV_DIRECTIONS], volume[FV_DIRECTIONS] = {{1, 1, 1, 0, 0}, {1, 1, 1, 0, 0}};
+    qat_foreign_tensor *w = fv_take(b, &b->arena, 1, sizeof *w);
+    int64_t const n = x->dims[0], width = x->dims[rank - 1], height = is_signal ? 1 : x->dims[2];
+    if (!w)
+        return fv_graph_error(b);
+    *w = *c->w;
+    w->rank = 5;
+    memcpy(w->dims + 2, (const int64_t[]){1, c->kernel[0], c->kernel[1]}, 3 * sizeof *w->dims);
+    qat_status st = fv_directions_of(b, x, c->w->dims + 2, d);
+    memcpy(volume + 1 + is_signal, d, (size_t)(rank - 2) * sizeof *d);
+    fv_name_after(b, 1);
+    if (!st)
+        st = fv_permute(b, x, perm);
+    if (!st)
+        st = fv_reshape(b, x, 5, (const int64_t[]){1, c->channels, n, height, width});
+    if (!st)
+        st = fv_volume(b, x, w, c->groups, volume, c->bias);
+    int64_t const dims[] = {x->dims[1], n, x->dims[is_signal ? 4 : 3], x->dims[4]};
+    if (!st)
+        st = fv_reshape(b, x, rank, dims);
+    if (!st)
+        st = fv_permute(b, x, perm);
+    if (!st)
+        fv_output(b, 0, x);
+    return st;
+}
+
 static qat_status build_conv(builder *b)
 {
     struct conv c = {0};
@@ -82,6 +115,8 @@ static qat_status build_conv(builder *b)
     st = conv_of(b, &x, &c);
     if (!st && x.rank == 5)
         return build_volume(b, &c, &x);
+    if (!st && fv_is_stack(&x))
+        return build_stack(b, &c, &x);
     if (!st)
         st = fv_window_of(b, &x, c.kernel, &w);
     if (!st)

@@ -434,7 +434,70 @@ static qat_status build_concat(builder *b)
     return st;
 }
 
+/* ------------------------------------------------------------------ Expand, Tile */
+
+static qat_status build_expand(builder *b)
+{
+    fv *in, x;
+    int64_t dims[QAT_FOREIGN_RANK];
+    int n;
+    qat_status st = fv_data(b, 0, &in);
+    if (!st)
+        st = fv_ints(b, 1, "shape", dims, QAT_FOREIGN_RANK, &n);
+    if (st)
+        return st;
+    x = *in;
+    st = fv_raise_rank(b, &x, n);
+    if (!st && n > x.rank)
+        return fv_refuse(b, "more dimensions in front of the batch");
+    for (int i = n - 1, k = x.rank - 1; i >= 0 && !st; i--, k--)
+        if (dims[i] < 1 ||
+            (dims[i] > 1 && dims[i] != x.dims[k] && (x.dims[k] > 1 || k < fv_first(&x))))
+            return fv_refuse(b, "dimension %d, of %lld, becomes %lld", k, (long long)x.dims[k],
+                             (long long)dims[i]);
+    if (!st)
+        st = fv_widen(b, &x, n, dims);
+    if (!st)
+        fv_output(b, 0, &x);
+    return st;
+}
+
+static qat_status build_tile(builder *b)
+{
+    fv *in, x;
+    int64_t repeats[QAT_FOREIGN_RANK];
+    int n;
+    qat_status st = fv_data(b, 0, &in);
+    if (!st)
+        st = fv_ints(b, 1, "repeats", repeats, QAT_FOREIGN_RANK, &n);
+    if (st)
+        return st;
+    x = *in;
+    if (n != x.rank)
+        return fv_refuse(b, "%d repeats for %d dimensions", n, x.rank);
+    for (int i = 0; i < n && !st; i++) {
+        int64_t const d = x.dims[i];
+        if (repeats[i] < 1 || repeats[i] > INT32_MAX / d)
+            return fv_refuse(b, "%lld repeats", (long long)repeats[i]);
+        int64_t *at = fv_take(b, &b->arena, (size_t)(d * repeats[i]), sizeof *at);
+        for (int64_t k = 0; at && k < d * repeats[i]; k++)
+            at[k] = k % d;
+        if (!at)
+            return fv_graph_error(b);
+        if (repeats[i] > 1)
+            st = fv_gather(b, &x, i, at, d * repeats[i], &x);
+    }
+    if (!st)
+        fv_output(b, 0, &x);
+    return st;
+}
+
 const fv_operator fv_part_operators[] = {
-    {"Slice", build_slice},   {"Split", build_split}, {"Gather", build_gather},
-    {"Concat", build_concat}, {NULL, NULL},
+    {"Slice", build_slice},
+    {"Split", build_split},
+    {"Gather", build_gather},
+    {"Concat", build_concat},
+    {"Expand", build_expand},
+    {"Tile", build_tile},
+    {NULL, NULL},
 };

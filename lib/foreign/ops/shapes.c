@@ -158,7 +158,75 @@ static qat_status build_transpose(builder *b)
     return st;
 }
 
+/* ------------------------------------------------------------------ blocks of pixels */
+
+/** Reshape to six dimensions, reorder these, and reshape again. */
+static qat_status regroup(builder *b, fv *x, const int64_t six[6], const int perm[6],
+                          const int64_t four[4])
+{
+    qat_status st = fv_reshape(b, x, 6, six);
+    if (!st)
+        st = fv_permute(b, x, perm);
+    if (!st)
+        st = fv_reshape(b, x, 4, four);
+    if (!st)
+        fv_output(b, 0, x);
+    return st;
+}
+
+/** A picture, and the side of its blocks, which divides two of its dimensions or the channels. */
+static qat_status blocks_of(builder *b, bool divides_channels, fv *x, int64_t *side)
+{
+    fv *in;
+    qat_status const st = fv_data(b, 0, &in);
+    if (st)
+        return st;
+    *x = *in;
+    *side = fv_attr_int(b, "blocksize", 0);
+    bool const good = x->rank == 4 && *side >= 1 && *side <= 1024 &&
+                      (divides_channels ? x->dims[1] % (*side * *side) == 0
+                                        : x->dims[2] % *side == 0 && x->dims[3] % *side == 0);
+    return good ? QAT_OK
+                : fv_refuse(b, "attribute blocksize = %lld for an input of %d dimensions",
+                            (long long)*side, x->rank);
+}
+
+static qat_status build_depth_to_space(builder *b)
+{
+    fv x;
+    int64_t s;
+    qat_status const st = blocks_of(b, true, &x, &s);
+    if (st)
+        return st;
+    const int64_t *d = x.dims;
+    int64_t const c = d[1] / (s * s), four[] = {d[0], c, d[2] * s, d[3] * s};
+    if (!strcmp(fv_attr_text(b, "mode", "DCR"), "CRD"))
+        return regroup(b, &x, (const int64_t[]){d[0], c, s, s, d[2], d[3]},
+                       (const int[]){0, 1, 4, 2, 5, 3}, four);
+    return regroup(b, &x, (const int64_t[]){d[0], s, s, c, d[2], d[3]},
+                   (const int[]){0, 3, 4, 1, 5, 2}, four);
+}
+
+static qat_status build_space_to_depth(builder *b)
+{
+    fv x;
+    int64_t s;
+    qat_status const st = blocks_of(b, false, &x, &s);
+    if (st)
+        return st;
+    const int64_t *d = x.dims;
+    int64_t const h = d[2] / s, w = d[3] / s;
+    return regroup(b, &x, (const int64_t[]){d[0], d[1], h, s, w, s},
+                   (const int[]){0, 3, 5, 1, 2, 4}, (const int64_t[]){d[0], d[1] * s * s, h, w});
+}
+
 const fv_operator fv_shape_operators[] = {
-    {"Reshape", build_reshape},     {"Flatten", build_flatten},     {"Squeeze", build_squeeze},
-    {"Unsqueeze", build_unsqueeze}, {"Transpose", build_transpose}, {NULL, NULL},
+    {"Reshape", build_reshape},
+    {"Flatten", build_flatten},
+    {"Squeeze", build_squeeze},
+    {"Unsqueeze", build_unsqueeze},
+    {"Transpose", build_transpose},
+    {"DepthToSpace", build_depth_to_space},
+    {"SpaceToDepth", build_space_to_depth},
+    {NULL, NULL},
 };

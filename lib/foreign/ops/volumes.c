@@ -113,7 +113,7 @@ static qat_status check_volume(builder *b, const fv *x, const fv_direction *d, i
     if (fv_is_stack(x) || fv_is_head(b))
         return fv_refuse(b, "a convolution of volumes %s",
                          fv_is_head(b) ? "as the layer that model.head replaces"
-                                       : "of several samples, without a batch dimension");
+                                       : "of which several are one sample");
     for (int i = 0; i < FV_DIRECTIONS; i++) {
         windows[i] = fv_windows(&d[i], x->dims[2 + i]);
         if (windows[i] < 1 || d[0].kernel > DEEPEST)

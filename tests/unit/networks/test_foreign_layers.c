@@ -168,6 +168,34 @@ START_TEST(windows_in_the_padding_alone_are_refused)
 }
 END_TEST
 
+START_TEST(pictures_of_one_sample_are_convolved)
+{
+    /* Two pictures of 2 x 2; the window adds a pixel and the one below it, once and ten times. */
+    static const float want[] = {1 + 3, 2 + 4, 10 + 30, 20 + 40, 5 + 7, 6 + 8, 50 + 70, 60 + 80};
+    made_network n;
+    made_begin(&n, 4, (const int64_t[]){2, 1, 2, 2});
+    int const w =
+        made_constant(&n, 4, (const int64_t[]){2, 1, 2, 1}, (const float[]){1, 1, 10, 10}, NULL);
+    made_node(&n, "Conv", 0, w, -1);
+    made_gives(&n, 1, 1, 8, made_counted, 8, want, NAN);
+    made_begin(&n, 4, (const int64_t[]){2, 1, 2, 2});
+    int const v = made_constant(&n, 4, (const int64_t[]){1, 1, 1, 1}, made_counted, NULL);
+    made_node(&n, "ConvTranspose", 0, v, -1);
+    made_refuses(&n, 1, 1, 8, "has 2 in the first dimension, which is no batch here");
+}
+END_TEST
+
+START_TEST(signals_of_one_sample_are_convolved)
+{
+    static const float want[] = {3, 5, 9, 11};
+    made_network n;
+    made_begin(&n, 3, (const int64_t[]){2, 1, 3});
+    int const w = made_constant(&n, 3, (const int64_t[]){1, 1, 2}, (const float[]){1, 1}, NULL);
+    made_node(&n, "Conv", 0, w, -1);
+    made_gives(&n, 1, 1, 6, made_counted, 4, want, 2);
+}
+END_TEST
+
 START_TEST(planes_are_enlarged)
 {
     /* [1, 2], each on a plane, one after the other: strides of 2 with a window of 3. */
@@ -196,6 +224,8 @@ int main(void)
     tcase_add_test(tc, modes_are_checked);
     tcase_add_test(tc, signals_are_pooled_with_gaps);
     tcase_add_test(tc, windows_in_the_padding_alone_are_refused);
+    tcase_add_test(tc, pictures_of_one_sample_are_convolved);
+    tcase_add_test(tc, signals_of_one_sample_are_convolved);
     tcase_add_test(tc, planes_are_enlarged);
     suite_add_tcase(s, tc);
     return test_run_suite(s);

@@ -64,16 +64,6 @@ START_TEST(dimensions_that_do_not_fit_are_named)
 }
 END_TEST
 
-START_TEST(pictures_of_one_sample_have_no_convolution)
-{
-    made_network n;
-    made_begin(&n, 4, (const int64_t[]){2, 1, 2, 2});
-    int const w = made_constant(&n, 4, (const int64_t[]){1, 1, 1, 1}, made_counted, NULL);
-    made_node(&n, "Conv", 0, w, -1);
-    made_refuses(&n, 1, 1, 8, "has 2 in the first dimension, which is no batch here");
-}
-END_TEST
-
 START_TEST(a_batch_of_any_size_is_not_squeezed)
 {
     made_network n;
@@ -218,7 +208,6 @@ int main(void)
     tcase_add_test(tc, frames_are_one_sample);
     tcase_add_test(tc, rows_have_any_dimensions);
     tcase_add_test(tc, dimensions_that_do_not_fit_are_named);
-    tcase_add_test(tc, pictures_of_one_sample_have_no_convolution);
     tcase_add_test(tc, a_batch_of_any_size_is_not_squeezed);
     tcase_add_test(tc, positions_are_turned_round);
     tcase_add_test(tc, padding_continues_or_takes_away);
