@@ -151,6 +151,20 @@ START_TEST(signals_are_pooled_with_gaps)
 }
 END_TEST
 
+START_TEST(padding_of_gaps_is_left_out)
+{
+    /* The first window holds positions -1 and 1 of 9 1 5: the larger one inside is 1. */
+    static const float x[] = {9, 1, 5}, want[] = {1, 9};
+    made_network n;
+    made_begin(&n, 3, (const int64_t[]){1, 1, 3});
+    made_node(&n, "MaxPool", 0, -1, -1);
+    made_ints(&n, "kernel_shape", 1, (const int64_t[]){2});
+    made_ints(&n, "dilations", 1, (const int64_t[]){2});
+    made_ints(&n, "pads", 2, (const int64_t[]){1, 0});
+    made_gives(&n, 1, 3, 1, x, 2, want, 1);
+}
+END_TEST
+
 START_TEST(windows_in_the_padding_alone_are_refused)
 {
     made_network n;
@@ -198,15 +212,22 @@ END_TEST
 
 START_TEST(planes_are_enlarged)
 {
-    /* [1, 2], each on a plane, one after the other: strides of 2 with a window of 3. */
-    static const float want[] = {1, 1, 3, 2, 2};
+    /* Two channels of two planes become two of five: strides of 2 with a window of 3. */
+    enum { CHANNELS = 2, PLANES = 2, TAPS = 3, LENGTH = 5 };
+    float want[CHANNELS * LENGTH] = {0};
     made_network n;
-    made_begin(&n, 5, (const int64_t[]){1, 1, 2, 1, 1});
+    for (int c = 0; c < CHANNELS; c++)
+        for (int o = 0; o < CHANNELS; o++)
+            for (int i = 0; i < PLANES; i++)
+                for (int k = 0; k < TAPS; k++)
+                    want[o * LENGTH + 2 * i + k] +=
+                        made_counted[c * PLANES + i] * made_counted[(c * CHANNELS + o) * TAPS + k];
+    made_begin(&n, 5, (const int64_t[]){1, CHANNELS, PLANES, 1, 1});
     int const w =
-        made_constant(&n, 5, (const int64_t[]){1, 1, 3, 1, 1}, (const float[]){1, 1, 1}, NULL);
+        made_constant(&n, 5, (const int64_t[]){CHANNELS, CHANNELS, TAPS, 1, 1}, made_counted, NULL);
     made_node(&n, "ConvTranspose", 0, w, -1);
     made_ints(&n, "strides", 3, (const int64_t[]){2, 1, 1});
-    made_gives(&n, 1, 1, 2, made_counted, 5, want, NAN);
+    made_gives(&n, 1, 1, 4, made_counted, CHANNELS * LENGTH, want, NAN);
 }
 END_TEST
 
@@ -223,6 +244,7 @@ int main(void)
     tcase_add_test(tc, sizes_may_keep_their_ratio);
     tcase_add_test(tc, modes_are_checked);
     tcase_add_test(tc, signals_are_pooled_with_gaps);
+    tcase_add_test(tc, padding_of_gaps_is_left_out);
     tcase_add_test(tc, windows_in_the_padding_alone_are_refused);
     tcase_add_test(tc, pictures_of_one_sample_are_convolved);
     tcase_add_test(tc, signals_of_one_sample_are_convolved);
