@@ -2,8 +2,9 @@
  * What a device needs, by the export of the network with random weights, and whether the budget can
  * be kept at all.
  *
- * Bytes of weights follow from their bits; everything else in the file does not depend on them. The
- * arena may: then the choices of single layers that would make it too large are removed.
+ * Bytes of weights follow from their bits; everything else in the file does not depend on them, but
+ * on the bits of outputs that are concatenated. Where the arena depends on the bits of single
+ * layers, the choices that would make it too large are removed.
  */
 #include "budget/search.h"
 

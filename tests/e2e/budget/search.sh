@@ -41,6 +41,7 @@ sums=$(awk -F, 'NR > 1 { bytes += $9; macs += $10 } END { print bytes, macs }' h
 macs_bits=$(sed 's/.*"macs_bits": \([0-9]*\),.*/\1/' half/budget.json)
 is "the layers' sums are the totals" "$sums" "$(sed -n 's/^; chosen: flash .*(weights \([0-9]*\), .*/\1/p' half/budget.ini) $macs_bits"
 check "its export" "$tools/qat-export" half/last.ckpt half.qm --samples 4
+is "the packed file has the size that was computed" "$(flash half)" "$(stat -c %s half.qm)"
 check "budget.ini alone" "$tools/qat-train" half/budget.ini --out again
 same "gives the same checkpoint" half/last.ckpt again/last.ckpt
 if grep -q "no effect" err.txt; then not_ok "without a warning: $(cat err.txt)"; else ok "without a warning"; fi
