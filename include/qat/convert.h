@@ -106,6 +106,8 @@ typedef struct qat_layer_check {
     size_t value;
     float real;
     int32_t code;
+    int64_t values, differing, far; /* compared; of another code than the float value's; of those by
+                                       more than one quantum */
 } qat_layer_check;
 
 /**

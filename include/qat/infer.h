@@ -157,7 +157,8 @@ typedef enum qi_rounding {
     QI_ROUND_DOUBLE = 2, /* acc * 53-bit significand, rounded to 53 bits (ties to even), then to an
                             integer (half away from zero) */
     QI_ROUND_LONG = 3, /* of 64-bit accumulators: acc * 16-bit multiplier, rounded once, ties up */
-    QI_ROUND_EVEN = 4  /* binary32 arithmetic, then to an integer, ties to even: as ONNX */
+    QI_ROUND_EVEN = 4, /* binary32 arithmetic, then to an integer, ties to even: as ONNX */
+    QI_ROUND_ONCE = 5  /* to the nearest integer, ties up, and what is 2^-15 below them */
 } qi_rounding;
 
 /**

@@ -136,7 +136,16 @@ typedef struct qat_qparams {
     int32_t lo, hi;     /* codes in use; weights do not use the lowest code of their type */
     float min, max;     /* nudged range: (lo - zero_point) scale, (hi - zero_point) scale */
     float inv; /* (hi - lo) / (max - min) before nudging; used by the per-channel formula */
+    float tie; /* what is at most so many quanta below a tie counts as one, and goes up: 0 or
+                  QAT_TIE */
 } qat_qparams;
+
+/**
+ * In activations of fewer than 8 bits, ties are frequent: an average of two codes, for example.
+ * float32 has half of them a little below the tie, the integers have all of them on it. This is
+ * more than float32 is wrong, and little: 2^-15 of a quantum.
+ */
+#define QAT_TIE 0x1p-15f
 
 /** The lowest and highest code of activations or weights, for 2..8 bits; of activations also 16. */
 void qat_code_range(qat_layout layout, int bits, bool weights, int32_t *lo, int32_t *hi);
@@ -158,7 +167,10 @@ qat_qparams qat_given_qparams(float scale, int32_t zero_point, int32_t lo, int32
 /** The parameters of an activation of a model, of its stored type, bits, scale and zero_point. */
 qat_qparams qat_stored_qparams(qi_type type, int bits, float scale, int32_t zero_point);
 
-/** The code of x: floor((clamp(x) - min) / scale - qz + 0.5) + zero_point; NaN gives zero_point. */
+/**
+ * The code of x: floor((clamp(x) - min) / scale - qz + (0.5 + tie)) + zero_point; NaN gives
+ * zero_point.
+ */
 int32_t qat_code(const qat_qparams *p, float x);
 /**
  * The same with the per-channel formula, which multiplies by inv instead of dividing by scale (int8

@@ -145,6 +145,22 @@ static inline int32_t qi_requantize_once(int32_t acc, int32_t mult, int shift)
 }
 
 /**
+ * QI_ROUND_ONCE: floor(acc * mult * 2^(shift - 31) + 1/2 + 2^-15), limited to int32. What is at
+ * most 2^-15 below a tie is one, and goes up. Real numbers on a tie often lie a little below it,
+ * here where mult was rounded, and in float32: fake quantization of few bits has the same 2^-15.
+ * Example: (3, 1431655765, -2) is 3/6 - 2^-31 -> 1.
+ *
+ * @param mult  0..2^31 - 1
+ * @param shift -31..31
+ */
+static inline int32_t qi_requantize_up(int32_t acc, int32_t mult, int shift)
+{
+    int const right = 31 - shift;
+    int64_t const half = right ? INT64_C(1) << (right - 1) : 0;
+    return qi_saturate_i64(((int64_t)acc * mult + half + (half >> 14)) >> right);
+}
+
+/**
  * QI_ROUND_LONG: a 64-bit accumulator (|acc| < 2^47) times a multiplier reduced to 16 bits, as in
  * TFLite's 16-bit kernels:
  *
@@ -260,6 +276,16 @@ static inline int32_t qi_divide_half_away(int32_t sum, int32_t n)
     uint32_t const magnitude = sum < 0 ? UINT32_C(0) - (uint32_t)sum : (uint32_t)sum;
     uint32_t const quotient = (magnitude + (uint32_t)n / 2) / (uint32_t)n; /* below 2^31 + 2^30 */
     return sum < 0 ? (int32_t)(-(int64_t)quotient) : (int32_t)quotient;
+}
+
+/**
+ * QI_ROUND_ONCE of a quotient: floor(sum / n + 1/2), ties up. Examples: 7 / 2 -> 4, -3 / 2 -> -1.
+ * |sum| < 2^61, 0 < n < 2^61, and the result fits int32.
+ */
+static inline int32_t qi_divide_half_up(int64_t sum, int64_t n)
+{
+    int64_t const twice = 2 * sum + n, quotient = twice / (2 * n);
+    return (int32_t)(quotient - (quotient * 2 * n > twice));
 }
 
 #endif

@@ -176,6 +176,8 @@ qat_status cert_check_clamp(const cert *c, const char *layer, const qi_tensor *o
 
 /** The code of a real value on a tensor's scale: eq. 12 in float32, each operation rounded. */
 int32_t cert_code_in_float32(const qi_tensor *t, float value);
+/** The same where also what is 2^-15 below a tie goes up: of the values of layers of few bits. */
+int32_t cert_code_with_ties(const qi_tensor *t, float value);
 
 /** mult in [2^30, 2^31) and shift of a real multiplier. */
 void cert_multiplier(double real, int32_t *mult, int32_t *shift);
@@ -210,6 +212,8 @@ qat_status cert_check_activation(cert *c, int tensor, const qat_shape *shape, in
 /** Name, type and shape of a constant. */
 qat_status cert_check_constant(const cert *c, const qi_tensor *t, const char *layer,
                                const char *part, qi_type type, int rows, int columns);
+/** How an op without weights rounds that has the `usual` rounding if all its codes have 8 bits. */
+qi_rounding cert_rounding(const cert *c, const qi_node *op, qi_rounding usual);
 /** How many inputs and parameters an op has, how it rounds, the largest accumulator. */
 qat_status cert_check_form(const cert *c, const char *layer, const qi_node *op, int n_inputs,
                            int n_params, qi_rounding rounding, int64_t max_accumulator);

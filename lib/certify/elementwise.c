@@ -34,7 +34,8 @@ qat_status cert_check_add(cert *c, const cert_op *op)
     double const a = scale(input(c, op, 0)), b = scale(input(c, op, 1));
     double const twice = 2 * fmax(a, b);
     int const left = output(c, op)->type == QI_S16 ? 15 : 20;
-    qat_status st = cert_check_form(c, op->name, op->node, 2, 9, QI_ROUND_TWICE, 0);
+    qat_status st =
+        cert_check_form(c, op->name, op->node, 2, 9, cert_rounding(c, op->node, QI_ROUND_TWICE), 0);
     if (!st)
         st = cert_equal(c, op->name, "the parameter left_shift", p[0], left);
     if (!st)
@@ -55,7 +56,8 @@ qat_status cert_check_mul(cert *c, const cert_op *op)
     double const a = scale(input(c, op, 0)), b = scale(input(c, op, 1)), y = scale(output(c, op));
     bool const tflite = c->source->profile == QAT_PROFILE_TFLITE;
     double const real = tflite ? (double)((float)((float)(a * b)) / (float)y) : a * b / y;
-    qat_status st = cert_check_form(c, op->name, op->node, 2, 4, QI_ROUND_TWICE, 0);
+    qat_status st =
+        cert_check_form(c, op->name, op->node, 2, 4, cert_rounding(c, op->node, QI_ROUND_TWICE), 0);
     if (!st)
         st = cert_check_multiplier(c, op->name, "the multiplier", real, p[0], p[1]);
     return st ? st : check_clamp(c, op, 2);
@@ -68,7 +70,8 @@ qat_status cert_check_requantize(cert *c, const cert_op *op)
     bool const in_float32 = c->source->profile == QAT_PROFILE_TFLITE && op->layer &&
                             op->layer->activation &&
                             !(output(c, op)->type == QI_S16 && op->act_min < 0);
-    qat_status st = cert_check_form(c, op->name, op->node, 1, 4, QI_ROUND_TWICE, 0);
+    qat_status st =
+        cert_check_form(c, op->name, op->node, 1, 4, cert_rounding(c, op->node, QI_ROUND_TWICE), 0);
     if (!st)
         st = cert_check_multiplier(c, op->name, "the multiplier",
                                    in_float32 ? (double)(float)real : real, p[0], p[1]);

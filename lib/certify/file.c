@@ -265,6 +265,20 @@ qat_status cert_check_form(const cert *c, const char *layer, const qi_node *op, 
     return st ? st : cert_equal(c, layer, "max_accumulator", op->max_accumulator, max_accumulator);
 }
 
+qi_rounding cert_rounding(const cert *c, const qi_node *op, qi_rounding usual)
+{
+    const qat_quant_options *o = &c->source->quant;
+    int least = cert_tensor(c, op->outputs[0])->bits;
+    for (int i = 0; i < op->n_inputs; i++) {
+        int const bits = cert_tensor(c, op->inputs[i])->bits;
+        least = bits < least ? bits : least;
+    }
+    if (least > 8 || o->fraction == 0)
+        return usual;
+    bool const of_itself = c->source->profile == QAT_PROFILE_PAPER && least < 8;
+    return o->fraction > 0 || of_itself ? QI_ROUND_ONCE : usual;
+}
+
 qat_status cert_check_scale_1(const cert *c, const qi_tensor *t)
 {
     return cert_equal(c, t->name, "the scale (as the bits of its float32)", t->scale_bits,

@@ -78,7 +78,10 @@ qat_status cert_check_pool(cert *c, const cert_op *op)
     if (cert_counts_padding(op->head))
         w.pad[0] = w.pad[1] = 0;
     int const expected[] = {w.kernel[0], w.kernel[1], w.stride[0], w.stride[1], w.pad[0], w.pad[1]};
-    qat_status st = cert_check_form(c, op->name, op->node, 1, 8, QI_ROUND_NONE, 0);
+    qi_rounding const rounding = qat_node_is_op(op->head, "max_pool2d")
+                                     ? QI_ROUND_NONE
+                                     : cert_rounding(c, op->node, QI_ROUND_NONE);
+    qat_status st = cert_check_form(c, op->name, op->node, 1, 8, rounding, 0);
     if (!st)
         st = check_same_grid(c, op, 0);
     for (int i = 0; !st && i < 6; i++)
@@ -105,7 +108,8 @@ qat_status cert_check_mean(cert *c, const cert_op *op)
     cert_codes_of(x, &lo, &hi);
     int32_t const below = x->zero_point - lo, above = hi - x->zero_point;
     int64_t const largest = n * (below > above ? below : above);
-    qat_status st = cert_check_form(c, op->name, op->node, 1, 5, QI_ROUND_TWICE, largest);
+    qat_status st = cert_check_form(c, op->name, op->node, 1, 5,
+                                    cert_rounding(c, op->node, QI_ROUND_TWICE), largest);
     if (!st)
         st = cert_equal(c, op->name, "the parameter axis_mask", p[0], 1 << 1 | 1 << 2);
     if (!st)
@@ -119,7 +123,10 @@ qat_status cert_check_mean(cert *c, const cert_op *op)
 qat_status cert_check_resize(cert *c, const cert_op *op)
 {
     static const char *const fields[] = {"align_corners", "half_pixel_centers"};
-    qat_status st = cert_check_form(c, op->name, op->node, 1, 2, QI_ROUND_NONE, 0);
+    qi_rounding const rounding = qat_node_is_op(op->head, "resize_bilinear")
+                                     ? cert_rounding(c, op->node, QI_ROUND_NONE)
+                                     : QI_ROUND_NONE;
+    qat_status st = cert_check_form(c, op->name, op->node, 1, 2, rounding, 0);
     if (!st)
         st = check_same_grid(c, op, 0);
     for (int i = 0; !st && i < 2; i++)

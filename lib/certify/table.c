@@ -106,7 +106,7 @@ static qat_status check_entry(const struct table *t, int row, int32_t code, doub
 
 /* ------------------------------------------------------------------ pixels */
 
-int32_t cert_code_in_float32(const qi_tensor *y, float value)
+static int32_t code_in_float32(const qi_tensor *y, float value, float half)
 {
     int32_t lo, hi;
     cert_codes_of(y, &lo, &hi);
@@ -116,8 +116,18 @@ int32_t cert_code_in_float32(const qi_tensor *y, float value)
     float const inverse = (float)(hi - lo) / (max - min);
     float const zero = floorf(-min * inverse + 0.5f);
     float const inside = fminf(fmaxf(value, min), max);
-    float const steps = floorf((inside - min) / scale - zero + 0.5f);
+    float const steps = floorf((inside - min) / scale - zero + half);
     return (int32_t)fmin(fmax((double)steps + y->zero_point, lo), hi);
+}
+
+int32_t cert_code_in_float32(const qi_tensor *t, float value)
+{
+    return code_in_float32(t, value, 0.5f);
+}
+
+int32_t cert_code_with_ties(const qi_tensor *t, float value)
+{
+    return code_in_float32(t, value, 0.5f + 0x1p-15f);
 }
 
 static qat_status check_pixel(const struct table *t, int channel, int pixel)

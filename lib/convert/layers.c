@@ -169,7 +169,11 @@ static void compare_sample(const struct compare *c, int sample, qat_layer_check 
         int32_t const code = qat_load_code(tensor->type, c->codes, begin + i);
         float const real = c->real[begin + i];
         double const quanta = distance(p, real, code);
+        int const apart = abs(qat_code(p, real) - code);
         c->restart[begin + i] = qat_real_of(p, code);
+        furthest->values++;
+        furthest->differing += apart > 0;
+        furthest->far += apart > 1;
         if (quanta <= furthest->quanta)
             continue;
         furthest->quanta = quanta;
@@ -185,6 +189,7 @@ static void compare_tile(void *context, int tile, int thread)
     const struct compare *c = context;
     qat_layer_check *furthest = &c->layer->tiles[tile];
     *furthest = c->layer->check;
+    furthest->values = furthest->differing = furthest->far = 0;
     for (int sample = tile; sample < c->layers->batch; sample += TILES)
         compare_sample(c, sample, furthest);
 }
@@ -192,12 +197,20 @@ static void compare_tile(void *context, int tile, int thread)
 /** Of equal distances take the first sample, whatever its tile. */
 static void join_tiles(struct layer *layer)
 {
+    qat_layer_check *all = &layer->check;
+    int64_t values = all->values, differing = all->differing, far = all->far;
     for (int i = 0; i < TILES; i++) {
         const qat_layer_check *tile = &layer->tiles[i];
-        if (tile->quanta > layer->check.quanta ||
-            (tile->quanta == layer->check.quanta && tile->sample < layer->check.sample))
-            layer->check = *tile;
+        values += tile->values;
+        differing += tile->differing;
+        far += tile->far;
+        if (tile->quanta > all->quanta ||
+            (tile->quanta == all->quanta && tile->sample < all->sample))
+            *all = *tile;
     }
+    all->values = values;
+    all->differing = differing;
+    all->far = far;
 }
 
 /** S1 S2 of a channel, of an accumulator's last bit. */

@@ -215,7 +215,7 @@ static qat_status check_node(const qat_qgraph *graph, int index, uint8_t *writte
     if (!st)
         st = limit(&s, "its number of parameters", op->n_params, 0, QI_MAX_PARAMS, err);
     if (!st)
-        st = limit(&s, "rounding", op->rounding, QI_ROUND_NONE, QI_ROUND_EVEN, err);
+        st = limit(&s, "rounding", op->rounding, QI_ROUND_NONE, QI_ROUND_ONCE, err);
     if (!st)
         st = limit(&s, "fraction", op->fraction, 0, QI_MAX_FRACTION, err);
     if (!st)

@@ -94,8 +94,11 @@ static qat_status fq_shape(qat_node *node, qat_error *err)
 
 static qat_qparams params_of_interval(const qat_node *node, qat_interval range)
 {
-    return qat_activation_qparams(range.min, range.max, (qat_layout)node->attrs[FQ_LAYOUT],
-                                  (int)node->attrs[FQ_BITS]);
+    int const bits = (int)node->attrs[FQ_BITS];
+    qat_qparams p =
+        qat_activation_qparams(range.min, range.max, (qat_layout)node->attrs[FQ_LAYOUT], bits);
+    p.tie = qat_tie_of(node, bits);
+    return p;
 }
 
 /**
@@ -104,6 +107,7 @@ static qat_qparams params_of_interval(const qat_node *node, qat_interval range)
 static qat_qparams committed_params(const qat_node *node)
 {
     int32_t lo, hi;
+    qat_qparams p;
     switch ((int)node->attrs[FQ_KIND]) {
     case FQ_RANGE:
         return params_of_interval(
@@ -111,8 +115,10 @@ static qat_qparams committed_params(const qat_node *node)
     case FQ_GIVEN:
         qat_code_range((qat_layout)node->attrs[FQ_LAYOUT], (int)node->attrs[FQ_BITS], false, &lo,
                        &hi);
-        return qat_given_qparams((float)node->attrs[FQ_SCALE], (int32_t)node->attrs[FQ_ZERO_POINT],
-                                 lo, hi);
+        p = qat_given_qparams((float)node->attrs[FQ_SCALE], (int32_t)node->attrs[FQ_ZERO_POINT], lo,
+                              hi);
+        p.tie = qat_tie_of(node, (int)node->attrs[FQ_BITS]);
+        return p;
     default:
         return params_of_interval(node, (qat_interval){range_of(node)->value[RANGE_MIN],
                                                        range_of(node)->value[RANGE_MAX]});

@@ -38,6 +38,12 @@ static inline bool qat_fake_quant_is_observed(const qat_node *node)
     return node->op == &qat_op_fake_quant && (int)node->attrs[FQ_KIND] == FQ_OBSERVED;
 }
 
+/**
+ * qat_qparams.tie of the values that a quantizer of activations reads, of so many bits. It is 0 of
+ * inputs, and of functions that become tables, whose codes are those of eq. 12 as it is.
+ */
+float qat_tie_of(const qat_node *fake_quant, int bits);
+
 /** The parameter "range" of an observed fake_quant. */
 enum { RANGE_MIN, RANGE_MAX, RANGE_STEPS, RANGE_VALUES };
 

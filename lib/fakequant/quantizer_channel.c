@@ -6,6 +6,7 @@
  *
  *     p = choose(grid, seen, learned)
  */
+#include "fakequant/ops.h"
 #include "fakequant/quantizer_op.h"
 #include "fakequant/range.h"
 
@@ -73,6 +74,7 @@ qz_channel qz_channel_from(const qat_node *node, qat_statistics seen, const floa
         q->start(&grid, &seen, c.learned);
     c.p = q->choose ? q->choose(&grid, &seen, n > 0 ? c.learned : NULL)
                     : qat_range_qparams(&grid, seen.min, seen.max);
+    c.p.tie = qz_is_weights(node) ? 0 : qat_tie_of(node, (int)node->attrs[QZ_BITS]);
     return c;
 }
 

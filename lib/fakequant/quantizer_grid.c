@@ -64,6 +64,21 @@ qat_qparams qat_range_qparams(const qat_grid *grid, float min, float max)
 
 /* ------------------------------------------------------------------ entries */
 
+static bool has_role(const qat_node *node, qat_quant_role role)
+{
+    return node->op && node->op->quant && node->op->quant->role == role;
+}
+
+float qat_tie_of(const qat_node *fake_quant, int bits)
+{
+    const qat_node *node = fake_quant->inputs[0];
+    while (has_role(node, QAT_ROLE_CLAMP) || has_role(node, QAT_ROLE_PASS))
+        node = node->inputs[0];
+    bool const by_table =
+        qat_node_is_input(node) || has_role(node, QAT_ROLE_TABLE) || has_role(node, QAT_ROLE_FIXED);
+    return bits < 8 && !by_table ? QAT_TIE : 0;
+}
+
 const qat_quantizer *qat_op_quantizer(const qat_op *op)
 {
     return op && op->quant && op->quant->role == QAT_ROLE_QUANTIZER ? op->quant->quantizer : NULL;

@@ -223,7 +223,7 @@ int32_t qat_code(const qat_qparams *p, float x)
 {
     if (isnan(x))
         return p->zero_point;
-    return code_of_steps(p, (clamped(p, x) - p->min) / p->scale - zero_steps(p) + 0.5f);
+    return code_of_steps(p, (clamped(p, x) - p->min) / p->scale - zero_steps(p) + (0.5f + p->tie));
 }
 
 int32_t qat_code_per_channel(const qat_qparams *p, float x)
@@ -242,11 +242,11 @@ float qat_real_of(const qat_qparams *p, int32_t code)
 QAT_VECTOR static void fake_quant_values(const qat_qparams *p, const float *x, float *y, size_t n)
 {
     qat_qparams const q = *p; /* a copy, because the compiler must assume that y may alias p */
-    float const qz = zero_steps(p);
+    float const qz = zero_steps(p), half = 0.5f + p->tie;
     for (size_t i = 0; i < n; i++) {
         float const v = x[i];
         float const inside = clamped(&q, v == v ? v : q.min);
-        float const steps = floor_small((inside - q.min) / q.scale - qz + 0.5f);
+        float const steps = floor_small((inside - q.min) / q.scale - qz + half);
         y[i] = v == v ? steps * q.scale : v;
     }
 }

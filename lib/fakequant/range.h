@@ -3,8 +3,8 @@
  * observers and straight-through gradients. All operations are in float32, each rounded once.
  *
  *     qz = floor(-min * inv + 0.5)
- *     y  = floor((clamp(x, min, max) - min) / scale - qz + 0.5) * scale     per tensor
- *     y  = floor((clamp(x, min, max) - min) * inv   - qz + 0.5) * scale     per channel
+ *     y  = floor((clamp(x, min, max) - min) / scale - qz + (0.5 + tie)) * scale     per tensor
+ *     y  = floor((clamp(x, min, max) - min) * inv   - qz + 0.5) * scale             per channel
  *
  * min and max are nudged. A NaN stays a NaN, so that a run that went wrong is noticed.
  */

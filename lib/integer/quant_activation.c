@@ -25,8 +25,8 @@ qat_status qat_emit_requantize(const qat_emit *e, qat_error *err)
                             : (double)x->scale / (double)y->scale;
     int32_t params[4];
     qat_requantize_multiplier(real, &params[0], &params[1]);
-    qat_clamp_codes(y, e->act_min, e->act_max, &params[2], &params[3]);
-    return qat_emit_op(e, "requantize", QI_ROUND_TWICE, 4, params, 0, err);
+    qat_emit_clamp(e, &params[2], &params[3]);
+    return qat_emit_op(e, "requantize", qat_emit_rounding(e, QI_ROUND_TWICE), 4, params, 0, err);
 }
 
 qat_status qat_freeze_requantize(const qat_fused_layer *layer, qat_error *err)
@@ -45,20 +45,22 @@ QAT_CLAMPS(CLAMP)
 static void requantize_sample(const qat_exact_call *call, int sample)
 {
     const qat_qtensor *x = qat_exact_input(call, 0), *y = qat_exact_output(call);
-    const int32_t *p = call->op->params;
+    const qat_qop *op = call->op;
+    const int32_t *p = op->params;
     const uint8_t *from = qat_exact_in(call, 0, sample);
     uint8_t *to = qat_exact_out(call, sample);
     for (size_t i = 0; i < qat_qtensor_count(y); i++) {
         int32_t const difference = qat_exact_code(x, from, i) - x->zero_point;
-        int64_t const code = (int64_t)qi_requantize(difference, p[0], p[1]) + y->zero_point;
+        int64_t const value = qat_rounded(op->rounding, difference, p[0], p[1]);
+        int64_t const code = value + y->zero_point;
         qat_exact_store(y, to, i, (int32_t)(code < p[2] ? p[2] : code > p[3] ? p[3] : code));
     }
 }
 
 static double requantize_bound(const qat_qgraph *graph, const qat_qop *op)
 {
-    return qat_requantized_quanta(qat_input_scale(graph, op, 0) / qat_output_scale(graph, op)) +
-           qat_float_quanta(graph, op, 1.0);
+    double const m = qat_input_scale(graph, op, 0) / qat_output_scale(graph, op);
+    return qat_rounded_quanta(op, m) + qat_float_quanta(graph, op, 1.0);
 }
 
 const qat_integer_op qat_integer_requantize = {

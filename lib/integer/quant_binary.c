@@ -8,6 +8,8 @@
  *     mul: y  = clamp(Z3 + requantize((q1 - Z1)(q2 - Z2), M))
  *          M  = S1 S2 / S3, in float64 (profile paper) or every operation in float32 (tflite)
  *
+ * Codes of fewer than 8 bits, profile paper: the last requantization of each has rounding ONCE.
+ *
  * Profile onnx, every operation in float32, ties to even:
  *     add: y  = clamp(round(M1 q1 + (M2 q2 + c))), each product and sum rounded together
  *          c  = Z3 - (M1 Z1 + M2 Z2), M1 = S1 / S3, M2 = S2 / S3
@@ -30,7 +32,7 @@ static qat_status emit_even_add(const qat_emit *e, const char *op, qat_error *er
     for (int i = 0; i < 2; i++)
         qat_requantize_multiplier((double)(tensors[e->inputs[i]].scale / y->scale),
                                   &params[1 + 2 * i], &params[2 + 2 * i]);
-    qat_clamp_codes(y, e->act_min, e->act_max, &params[7], &params[8]);
+    qat_emit_clamp(e, &params[7], &params[8]);
     return qat_emit_op(e, op, QI_ROUND_EVEN, 9, params, 0, err);
 }
 
@@ -48,8 +50,8 @@ qat_status qat_emit_add(const qat_emit *e, const char *op, qat_error *err)
     qat_requantize_multiplier(s1 / twice, &params[1], &params[2]);
     qat_requantize_multiplier(s2 / twice, &params[3], &params[4]);
     qat_requantize_multiplier(twice / out, &params[5], &params[6]);
-    qat_clamp_codes(&tensors[e->output], e->act_min, e->act_max, &params[7], &params[8]);
-    return qat_emit_op(e, op, QI_ROUND_TWICE, 9, params, 0, err);
+    qat_emit_clamp(e, &params[7], &params[8]);
+    return qat_emit_op(e, op, qat_emit_rounding(e, QI_ROUND_TWICE), 9, params, 0, err);
 }
 
 qat_status qat_emit_add_shifted(const qat_emit *e, const char *op, int right_a, int right_b,
@@ -57,7 +59,7 @@ qat_status qat_emit_add_shifted(const qat_emit *e, const char *op, int right_a, 
 {
     /* 2 q 2^30 / 2^31 is q; 2^1 2^30 / 2^31 is 1 */
     int32_t params[9] = {1, 1 << 30, -right_a, 1 << 30, -right_b, 1 << 30, 1};
-    qat_clamp_codes(&e->graph->tensors[e->output], e->act_min, e->act_max, &params[7], &params[8]);
+    qat_emit_clamp(e, &params[7], &params[8]);
     return qat_emit_op(e, op, QI_ROUND_TWICE, 9, params, 0, err);
 }
 
@@ -70,9 +72,9 @@ qat_status qat_emit_mul(const qat_emit *e, qat_error *err)
     double const real = e->profile == QAT_PROFILE_PAPER ? (double)s1 * (double)s2 / (double)s3
                                                         : (double)(s1 * s2 / s3);
     qat_requantize_multiplier(real, &params[0], &params[1]);
-    qat_clamp_codes(&tensors[e->output], e->act_min, e->act_max, &params[2], &params[3]);
-    return qat_emit_op(e, "mul", e->profile == QAT_PROFILE_ONNX ? QI_ROUND_EVEN : QI_ROUND_TWICE, 4,
-                       params, 0, err);
+    qat_emit_clamp(e, &params[2], &params[3]);
+    qi_rounding const rounding = e->profile == QAT_PROFILE_ONNX ? QI_ROUND_EVEN : QI_ROUND_TWICE;
+    return qat_emit_op(e, "mul", qat_emit_rounding(e, rounding), 4, params, 0, err);
 }
 
 static qat_status freeze_add(const qat_fused_layer *layer, qat_error *err)
@@ -124,7 +126,7 @@ static size_t row_offset(const qat_qtensor *y, const size_t strides[QI_MAX_RANK]
     return offset;
 }
 
-typedef int32_t combine_fn(const int32_t *params, int32_t a, int32_t b);
+typedef int32_t combine_fn(const qat_qop *op, int32_t a, int32_t b);
 
 /** What is combined of input i's code: of bytes by a table, of 16-bit codes itself. */
 typedef int32_t operand_fn(const qat_exact_call *call, int input, int32_t difference);
@@ -168,9 +170,8 @@ static void combine_sample(const qat_exact_call *call, int sample, operand_fn *o
         for (size_t i = 0; i < width; i++) {
             size_t const at_a = row_a + i * step_a[y->rank - 1];
             size_t const at_b = row_b + i * step_b[y->rank - 1];
-            int32_t const value =
-                combine(op->params, operand_at(call, 0, a, at_a, table_a, operand),
-                        operand_at(call, 1, b, at_b, table_b, operand));
+            int32_t const value = combine(op, operand_at(call, 0, a, at_a, table_a, operand),
+                                          operand_at(call, 1, b, at_b, table_b, operand));
             int64_t const code = (int64_t)value + y->zero_point;
             qat_exact_store(y, out, row * width + i,
                             (int32_t)(code < lo   ? lo
@@ -192,24 +193,25 @@ static int32_t unchanged(const qat_exact_call *call, int input, int32_t differen
     return difference;
 }
 
-static int32_t combine_add(const int32_t *p, int32_t a, int32_t b)
+static int32_t combine_add(const qat_qop *op, int32_t a, int32_t b)
 {
-    return qi_requantize(a + b, p[5], p[6]);
+    return qat_rounded(op->rounding, a + b, op->params[5], op->params[6]);
 }
 
-static int32_t combine_sub(const int32_t *p, int32_t a, int32_t b)
+static int32_t combine_sub(const qat_qop *op, int32_t a, int32_t b)
 {
-    return qi_requantize(a - b, p[5], p[6]);
+    return qat_rounded(op->rounding, a - b, op->params[5], op->params[6]);
 }
 
-static int32_t combine_mul(const int32_t *p, int32_t a, int32_t b)
+static int32_t combine_mul(const qat_qop *op, int32_t a, int32_t b)
 {
-    return qi_requantize(a * b, p[0], p[1]);
+    return qat_rounded(op->rounding, a * b, op->params[0], op->params[1]);
 }
 
 /** a: x, b: alpha */
-static int32_t combine_prelu(const int32_t *p, int32_t a, int32_t b)
+static int32_t combine_prelu(const qat_qop *op, int32_t a, int32_t b)
 {
+    const int32_t *p = op->params;
     return a >= 0 ? qi_requantize(a, p[0], p[1]) : qi_requantize(a * b, p[2], p[3]);
 }
 
@@ -307,14 +309,14 @@ static double add_bound(const qat_qgraph *graph, const qat_qop *op)
     double const y = qat_output_scale(graph, op);
     bool const is_wide = graph->tensors[op->outputs[0]].type == QI_S16;
     double const m = 2.0 * fmax(s1, s2) / (1 << (is_wide ? LEFT_SHIFT_WIDE : LEFT_SHIFT)) / y;
-    return qat_requantized_quanta(m) + 2.0 * m + qat_float_quanta(graph, op, (s1 + s2) / y);
+    return qat_rounded_quanta(op, m) + 2.0 * m + qat_float_quanta(graph, op, (s1 + s2) / y);
 }
 
 static double mul_bound(const qat_qgraph *graph, const qat_qop *op)
 {
-    return qat_requantized_quanta(qat_input_scale(graph, op, 0) * qat_input_scale(graph, op, 1) /
-                                  qat_output_scale(graph, op)) +
-           qat_float_quanta(graph, op, 1.0);
+    double const m =
+        qat_input_scale(graph, op, 0) * qat_input_scale(graph, op, 1) / qat_output_scale(graph, op);
+    return qat_rounded_quanta(op, m) + qat_float_quanta(graph, op, 1.0);
 }
 
 /** Of both its multipliers. */

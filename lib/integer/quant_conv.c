@@ -147,8 +147,7 @@ static qat_status finish(const struct accumulate *a, const char *op, int n_param
     qat_emit with_constants = *a->e;
     with_constants.n_inputs = QAT_ACCUMULATE_INPUTS;
     with_constants.inputs = a->inputs;
-    qat_clamp_codes(&a->e->graph->tensors[a->e->output], a->e->act_min, a->e->act_max,
-                    &params[n_params - 2], &params[n_params - 1]);
+    qat_emit_clamp(a->e, &params[n_params - 2], &params[n_params - 1]);
     qat_status const st =
         qat_emit_op(&with_constants, op, a->rounding, n_params, params, a->max_accumulator, err);
     if (!st)

@@ -18,6 +18,7 @@ qat_emit qat_emit_of(const qat_fused_layer *layer)
 {
     return (qat_emit){.graph = layer->graph,
                       .profile = layer->profile,
+                      .options = layer->options,
                       .name = layer->head->name,
                       .n_inputs = layer->n_inputs,
                       .inputs = layer->inputs,
@@ -32,6 +33,23 @@ qat_status qat_emit_op(const qat_emit *e, const char *op, qi_rounding rounding, 
     return qat_append_status(qat_qgraph_op(e->graph, op, e->name, rounding, e->n_inputs, e->inputs,
                                            1, &e->output, n_params, params, max_accumulator, err),
                              err);
+}
+
+qi_rounding qat_emit_rounding(const qat_emit *e, qi_rounding rounding)
+{
+    int least = e->graph->tensors[e->output].bits;
+    for (int i = 0; i < e->n_inputs; i++) {
+        int const bits = e->graph->tensors[e->inputs[i]].bits;
+        least = bits < least ? bits : least;
+    }
+    bool const once = e->options && qat_wanted_fraction(e->options, e->profile, false, least, 8);
+    return once ? QI_ROUND_ONCE : rounding;
+}
+
+int32_t qat_rounded(qi_rounding rounding, int32_t acc, int32_t mult, int32_t shift)
+{
+    return rounding == QI_ROUND_ONCE ? qi_requantize_up(acc, mult, shift)
+                                     : qi_requantize(acc, mult, shift);
 }
 
 qat_status qat_append_status(int index, const qat_error *err)
@@ -139,6 +157,30 @@ void qat_clamp_codes(const qat_qtensor *output, float act_min, float act_max, in
     *hi = bound_code(output, act_max, lowest, highest);
 }
 
+static int32_t simulated_code(const qat_qparams *p, float bound)
+{
+    return isinf(bound) ? (bound < 0 ? p->lo : p->hi) : qat_code(p, bound);
+}
+
+void qat_clamp_codes_of(qat_profile profile, const qat_qtensor *output, float act_min,
+                        float act_max, int32_t *lo, int32_t *hi)
+{
+    if (profile != QAT_PROFILE_PAPER || output->bits >= 8) {
+        qat_clamp_codes(output, act_min, act_max, lo, hi);
+        return;
+    }
+    qat_qparams p =
+        qat_stored_qparams(output->type, output->bits, output->scale, output->zero_point);
+    p.tie = QAT_TIE;
+    *lo = simulated_code(&p, act_min);
+    *hi = simulated_code(&p, act_max);
+}
+
+void qat_emit_clamp(const qat_emit *e, int32_t *lo, int32_t *hi)
+{
+    qat_clamp_codes_of(e->profile, &e->graph->tensors[e->output], e->act_min, e->act_max, lo, hi);
+}
+
 void qat_part_name(char name[QAT_NAME_MAX], const char *layer, const char *part)
 {
     snprintf(name, QAT_NAME_MAX, "%.*s/%s", QAT_NAME_MAX - 24, layer, part);
@@ -199,6 +241,11 @@ void qat_exact_store(const qat_qtensor *t, void *codes, size_t i, int32_t code)
 double qat_requantized_quanta(double m)
 {
     return 0.5 + fmin(m, 0.25);
+}
+
+double qat_rounded_quanta(const qat_qop *op, double m)
+{
+    return op->rounding == QI_ROUND_ONCE ? 0.5 + QAT_TIE : qat_requantized_quanta(m);
 }
 
 double qat_float_quanta(const qat_qgraph *graph, const qat_qop *op, double n)

@@ -24,7 +24,8 @@ void qat_qgraph_clear(qat_qgraph *graph);
 typedef struct qat_emit {
     qat_qgraph *graph;
     qat_profile profile;
-    const char *name; /* the layer's name, for the op, its constants and messages */
+    const qat_quant_options *options; /* NULL: of an imported model */
+    const char *name;                 /* the layer's name, for the op, its constants and messages */
     int n_inputs;
     const int *inputs; /* inputs of the engine op, without mult, shift and table */
     int output;
@@ -119,6 +120,14 @@ qat_status qat_emit_requantize(const qat_emit *e, qat_error *err);
 qat_status qat_emit_table(const qat_emit *e, int rows, const void *codes, qat_error *err);
 qat_status qat_emit_reshape(const qat_emit *e, qat_error *err);
 
+/**
+ * How an op rounds that has `rounding` if all its codes have 8 bits: ONCE where an input or the
+ * output has fewer, and the options want fractional bits (qat_wanted_fraction).
+ */
+qi_rounding qat_emit_rounding(const qat_emit *e, qi_rounding rounding);
+/** acc mult 2^(shift - 31) as an op with this rounding, TWICE or ONCE, makes it an integer. */
+int32_t qat_rounded(qi_rounding rounding, int32_t acc, int32_t mult, int32_t shift);
+
 /** Append an op with these params and with e's inputs only. */
 qat_status qat_emit_op(const qat_emit *e, const char *op, qi_rounding rounding, int n_params,
                        const int32_t *params, int64_t max_accumulator, qat_error *err);
@@ -133,6 +142,15 @@ qat_status qat_refuse_activation(const qat_emit *e, const char *op, qat_error *e
 qat_status qat_require_same_grid(const qat_emit *e, const char *op, int i, qat_error *err);
 /** Same type, bits, scale and zero_point? */
 bool qat_same_grid(const qat_qtensor *a, const qat_qtensor *b);
+/**
+ * The codes of the layer's clamp. In profile paper, of fewer than 8 bits, they are those that fake
+ * quantization gives the bounds (eq. 12), so that a clamp before it and one behind it are the same.
+ * Otherwise they are qat_clamp_codes.
+ */
+void qat_emit_clamp(const qat_emit *e, int32_t *lo, int32_t *hi);
+/** The same for bounds and an output that are given. */
+void qat_clamp_codes_of(qat_profile profile, const qat_qtensor *output, float act_min,
+                        float act_max, int32_t *lo, int32_t *hi);
 /** Codes of a tensor's type and bits. */
 void qat_tensor_codes(const qat_qtensor *t, int32_t *lo, int32_t *hi);
 /** The largest |q - zero_point| of a tensor. */
@@ -157,8 +175,15 @@ qat_status qat_append_status(int index, const qat_error *err);
 
 /** M = S1 S2 / S3 of an accumulating layer; in_float32: S1 S2 is rounded to float32. */
 double qat_accumulator_multiplier(float s1, float s2, float s3, bool in_float32);
-/** bias / scale to the nearest integer, half away from zero, limited to +-room. */
-int64_t qat_bias_code(double bias, double scale, int64_t room);
+/** bias / scale to the nearest integer, half away from zero, plus `ties`; limited to +-room. */
+int64_t qat_bias_code(double bias, double scale, int64_t ties, int64_t room);
+/**
+ * 2^-15 of a code in units of an accumulator with a fraction, at least 1: added to the bias, it
+ * lets sums on a tie go up, as in the simulation. 0 without a fraction, and where a unit is more
+ * than 2^-12 of a code.
+ * @param multiplier  M of sums without a fraction
+ */
+int64_t qat_tie_units(double multiplier, int fraction);
 /** The bits that the codes of a fake_quant_weights node need. */
 int qat_weight_bits(const qat_node *weights, qat_layout layout);
 /** The most fractional bits that the options want for a layer; bits: of input and weights. */
@@ -263,6 +288,8 @@ const qat_integer_op *qat_integer_op_named(const char *name);
  * only one).
  */
 double qat_requantized_quanta(double m);
+/** The same for an op of rounding TWICE, or ONCE: that has no first rounding. */
+double qat_rounded_quanta(const qat_qop *op, double m);
 /**
  * What float32's roundings may be in an op on 16-bit codes: 2^15 quanta are 24 bits less 9. n: by
  * how many times the output's range its operands may be larger. Of 8-bit codes there is one bound

@@ -4,6 +4,7 @@
  *
  *     max     y = max of q over the window                        pixels outside are left out
  *     average y = (sum of q) / n, half away from zero             n: pixels inside the input
+ *             fewer than 8 bits, profile paper: rounding ONCE, half up
  *     mean    y = Z3 + requantize(sum of q - n Z1, M'),  M' = M / n with M = S1 / S3 in float64:
  *             (mult << k) / n (integer division), shift - k, with k = floor(log2 n)
  *             profile onnx: M' = S1 / (S3 n) in float32
@@ -31,9 +32,11 @@ qat_status qat_emit_pool(const qat_emit *e, const char *op, const qat_window *w,
     dense.dilation_h = dense.dilation_w = 1;
     qat_window_pads(&dense, x, y, pads);
     int32_t params[] = {w->kernel_h, w->kernel_w, w->stride_h, w->stride_w, pads[0], pads[1], 0, 0};
-    qat_clamp_codes(y, e->act_min, e->act_max, &params[6], &params[7]);
+    qat_emit_clamp(e, &params[6], &params[7]);
+    bool const averages = strcmp(op, "average_pool2d") == 0;
+    qi_rounding const rounding = averages ? qat_emit_rounding(e, QI_ROUND_NONE) : QI_ROUND_NONE;
     qat_status const st = qat_require_same_grid(e, op, 0, err);
-    return st ? st : qat_emit_op(e, op, QI_ROUND_NONE, 8, params, 0, err);
+    return st ? st : qat_emit_op(e, op, rounding, 8, params, 0, err);
 }
 
 qat_status qat_emit_mean(const qat_emit *e, unsigned axis_mask, qat_error *err)
@@ -45,7 +48,7 @@ qat_status qat_emit_mean(const qat_emit *e, unsigned axis_mask, qat_error *err)
             n *= x->dims[i];
     int const k = qi_bit_length((uint64_t)n) - 1;
     int32_t params[5] = {(int32_t)axis_mask};
-    qat_clamp_codes(y, e->act_min, e->act_max, &params[3], &params[4]);
+    qat_emit_clamp(e, &params[3], &params[4]);
     if (e->profile == QAT_PROFILE_ONNX) {
         qat_requantize_multiplier((double)(x->scale / (y->scale * (float)n)), &params[1],
                                   &params[2]);
@@ -56,7 +59,8 @@ qat_status qat_emit_mean(const qat_emit *e, unsigned axis_mask, qat_error *err)
     params[2] -= k;
     if (params[2] < -31) /* every sum rounds to 0 */
         params[1] = params[2] = 0;
-    return qat_emit_op(e, "mean", QI_ROUND_TWICE, 5, params, n * qat_largest_difference(x), err);
+    return qat_emit_op(e, "mean", qat_emit_rounding(e, QI_ROUND_TWICE), 5, params,
+                       n * qat_largest_difference(x), err);
 }
 
 static qat_status freeze_pool(const qat_fused_layer *layer, const char *op, qat_error *err)
@@ -162,10 +166,13 @@ static struct inside window_inside(const qat_exact_call *call, int oy, int ox)
 }
 
 /** first: the value at which the picture begins, and the channel in it. */
-typedef int32_t pool_fn(const qat_qtensor *x, const void *codes, size_t first, struct inside w);
+typedef int32_t pool_fn(const qat_exact_call *call, const void *codes, size_t first,
+                        struct inside w);
 
-static int32_t window_max(const qat_qtensor *x, const void *codes, size_t first, struct inside w)
+static int32_t window_max(const qat_exact_call *call, const void *codes, size_t first,
+                          struct inside w)
 {
+    const qat_qtensor *x = qat_exact_input(call, 0);
     int32_t largest = INT32_MIN;
     for (int iy = w.y0; iy < w.y1; iy++)
         for (int ix = w.x0; ix < w.x1; ix++) {
@@ -176,16 +183,19 @@ static int32_t window_max(const qat_qtensor *x, const void *codes, size_t first,
     return largest;
 }
 
-static int32_t window_average(const qat_qtensor *x, const void *codes, size_t first,
+static int32_t window_average(const qat_exact_call *call, const void *codes, size_t first,
                               struct inside w)
 {
+    const qat_qtensor *x = qat_exact_input(call, 0);
     int32_t sum = 0;
     for (int iy = w.y0; iy < w.y1; iy++)
         for (int ix = w.x0; ix < w.x1; ix++) {
             size_t const at = ((size_t)iy * (size_t)x->dims[2] + (size_t)ix) * (size_t)x->dims[3];
             sum += qat_exact_code(x, codes, first + at);
         }
-    return qi_divide_half_away(sum, (w.y1 - w.y0) * (w.x1 - w.x0));
+    int32_t const pixels = (w.y1 - w.y0) * (w.x1 - w.x0);
+    return call->op->rounding == QI_ROUND_ONCE ? qi_divide_half_up(sum, pixels)
+                                               : qi_divide_half_away(sum, pixels);
 }
 
 static void pool_sample(const qat_exact_call *call, int sample, pool_fn *pool)
@@ -203,7 +213,7 @@ static void pool_sample(const qat_exact_call *call, int sample, pool_fn *pool)
                 for (int c = 0; c < y->dims[3]; c++)
                     qat_exact_store(
                         y, out, at++,
-                        qi_clamp(pool(x, in, (size_t)n * picture + (size_t)c, w), lo, hi));
+                        qi_clamp(pool(call, in, (size_t)n * picture + (size_t)c, w), lo, hi));
             }
 }
 
@@ -274,7 +284,7 @@ static void mean_sample(const qat_exact_call *call, int sample)
             sum += qat_exact_code(x, in, first + offset_of(x, (unsigned)p[0], i)) - x->zero_point;
         int64_t const value = call->op->rounding == QI_ROUND_EVEN
                                   ? qat_exact_even((float)sum, p[1], p[2])
-                                  : qi_requantize(sum, p[1], p[2]);
+                                  : qat_rounded(call->op->rounding, sum, p[1], p[2]);
         int64_t const code = value + y->zero_point;
         qat_exact_store(y, out, k, (int32_t)(code < p[3] ? p[3] : code > p[4] ? p[4] : code));
     }

@@ -6,6 +6,8 @@
  *     nearest, and bilinear of uint8     float32, operation by operation
  *     bilinear of int8                   positions and shares with 10 fractional bits
  *
+ * Of fewer than 8 bits, in profile paper, bilinear has rounding ONCE: exact fractions, half up.
+ *
  * The engine does float32 with integers; the exact evaluation below has the processor do it.
  */
 #include "autograd/ops/op.h"
@@ -24,7 +26,9 @@ static qat_status freeze_resize(const qat_fused_layer *layer, const char *op, qa
     qat_status st = qat_refuse_activation(&e, op, err);
     if (!st)
         st = qat_require_same_grid(&e, op, 0, err);
-    return st ? st : qat_emit_op(&e, op, QI_ROUND_NONE, PARAMS, params, 0, err);
+    bool const blends = strcmp(op, "resize_bilinear") == 0;
+    qi_rounding const rounding = blends ? qat_emit_rounding(&e, QI_ROUND_NONE) : QI_ROUND_NONE;
+    return st ? st : qat_emit_op(&e, op, rounding, PARAMS, params, 0, err);
 }
 
 static qat_status freeze_nearest(const qat_fused_layer *layer, qat_error *err)
@@ -91,7 +95,7 @@ static void nearest_sample(const qat_exact_call *call, int sample)
                    channels);
 }
 
-/** Two input positions; their shares in float32, or with 10 fractional bits. */
+/** Two input positions; their shares in float32, with 10 fractional bits, or as whole numbers. */
 struct place {
     int lower, upper;
     float share[2];
@@ -124,6 +128,23 @@ static struct place fixed_place(const struct axis *a, int i)
                           .fixed = {ONE - part, part}};
 }
 
+/** In units of 1 / (2 out); align: 1 / (2 (out - 1)). */
+static struct place exact_place(const struct axis *a, int i)
+{
+    int64_t const in = a->align ? a->in - 1 : a->in;
+    int64_t const unit = 2 * (int64_t)(a->align ? a->out - 1 : a->out);
+    int64_t const p = a->half_pixel ? (2 * i + 1) * in - unit / 2 : 2 * i * in;
+    int const lower = inside((int)floor((double)p / (double)unit), a->in);
+    int64_t const part = p - lower * unit;
+    return (struct place){.lower = lower,
+                          .upper = inside((int)ceil((double)p / (double)unit), a->in),
+                          .fixed = {unit - part, part}};
+}
+
+/** A code as it is stored, from the codes at the four corners. */
+typedef uint8_t blend_fn(const uint8_t *const corner[4], size_t c, const struct place *v,
+                         const struct place *h);
+
 static uint8_t blend_u8(const uint8_t *const corner[4], size_t c, const struct place *v,
                         const struct place *h)
 {
@@ -144,22 +165,62 @@ static uint8_t blend_s8(const uint8_t *const corner[4], size_t c, const struct p
     return (uint8_t)(int8_t)((sum + (sum > 0 ? half : -half)) / (2 * half));
 }
 
+/** (sum of x share share) / (unit unit), half up: floor of that and 1/2. */
+static int64_t blended(const int32_t corner[4], const struct place *v, const struct place *h)
+{
+    int64_t sum = 0;
+    for (int k = 0; k < 4; k++)
+        sum += corner[k] * v->fixed[k / 2] * h->fixed[k % 2];
+    int64_t const one = (v->fixed[0] + v->fixed[1]) * (h->fixed[0] + h->fixed[1]);
+    int64_t const up = sum + one / 2; /* one is a multiple of 4 */
+    return up / one - (up % one < 0);
+}
+
+static uint8_t blend_exact_u8(const uint8_t *const corner[4], size_t c, const struct place *v,
+                              const struct place *h)
+{
+    int32_t const codes[] = {corner[0][c], corner[1][c], corner[2][c], corner[3][c]};
+    return (uint8_t)blended(codes, v, h);
+}
+
+static uint8_t blend_exact_s8(const uint8_t *const corner[4], size_t c, const struct place *v,
+                              const struct place *h)
+{
+    int32_t const codes[] = {(int8_t)corner[0][c], (int8_t)corner[1][c], (int8_t)corner[2][c],
+                             (int8_t)corner[3][c]};
+    return (uint8_t)blended(codes, v, h);
+}
+
+/** How an op places and blends. */
+struct resizing {
+    struct place (*place)(const struct axis *a, int i);
+    blend_fn *blend;
+};
+
+static struct resizing resizing_of(const qat_qgraph *graph, const qat_qop *op)
+{
+    bool const is_s8 = graph->tensors[op->outputs[0]].type == QI_S8;
+    if (op->rounding == QI_ROUND_ONCE)
+        return (struct resizing){exact_place, is_s8 ? blend_exact_s8 : blend_exact_u8};
+    return is_s8 ? (struct resizing){fixed_place, blend_s8}
+                 : (struct resizing){float_place, blend_u8};
+}
+
 static void bilinear_sample(const qat_exact_call *call, int sample)
 {
     const qat_qtensor *y = qat_exact_output(call);
-    bool const fixed = y->type == QI_S8;
+    struct resizing const by = resizing_of(call->graph, call->op);
     struct axis const v = axis_of(call->graph, call->op, 1), h = axis_of(call->graph, call->op, 2);
     uint8_t *out = qat_exact_out(call, sample);
     for (int i = 0; i < v.out; i++)
         for (int j = 0; j < h.out; j++) {
-            struct place const row = fixed ? fixed_place(&v, i) : float_place(&v, i);
-            struct place const column = fixed ? fixed_place(&h, j) : float_place(&h, j);
+            struct place const row = by.place(&v, i), column = by.place(&h, j);
             const uint8_t *const corner[] = {pixel_of(call, sample, row.lower, column.lower),
                                              pixel_of(call, sample, row.lower, column.upper),
                                              pixel_of(call, sample, row.upper, column.lower),
                                              pixel_of(call, sample, row.upper, column.upper)};
             for (size_t c = 0; c < (size_t)y->dims[3]; c++)
-                *out++ = (fixed ? blend_s8 : blend_u8)(corner, c, &row, &column);
+                *out++ = by.blend(corner, c, &row, &column);
         }
 }
 
@@ -181,8 +242,9 @@ static double bilinear_bound(const qat_qgraph *graph, const qat_qop *op)
 {
     const qat_qtensor *y = &graph->tensors[op->outputs[0]];
     double const codes = (double)((1 << y->bits) - 1);
-    return 0.5 +
-           (y->type == QI_S8 ? codes * (displaced(graph, op, 1) + displaced(graph, op, 2)) : 0);
+    return 0.5 + (y->type == QI_S8 && op->rounding != QI_ROUND_ONCE
+                      ? codes * (displaced(graph, op, 1) + displaced(graph, op, 2))
+                      : 0);
 }
 
 const qat_integer_op qat_integer_resize_nearest = {.name = "resize_nearest",

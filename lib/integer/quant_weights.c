@@ -223,6 +223,7 @@ struct bias_frame {
     const qat_qtensor *x, *w;
     const int64_t *bounds; /* by channel: bound of the sum */
     int64_t most;          /* that the accumulator may be */
+    const double *multipliers;
     int fraction;
 };
 
@@ -244,12 +245,20 @@ static double real_bias(const struct bias_frame *f, int channel)
     return f->layer->bias ? (double)f->layer->bias[channel] : 0.0;
 }
 
-int64_t qat_bias_code(double bias, double scale, int64_t room)
+int64_t qat_tie_units(double multiplier, int fraction)
+{
+    double const unit = ldexp(multiplier, -fraction);
+    if (fraction == 0 || !(unit <= 0x1p-12))
+        return 0;
+    return unit > 0x1p-31 ? (int64_t)fmax(1, round((double)QAT_TIE / unit)) : 0;
+}
+
+int64_t qat_bias_code(double bias, double scale, int64_t ties, int64_t room)
 {
     double const q = round(bias / scale);
-    if (fabs(q) > (double)room)
+    if (fabs(q + (double)ties) > (double)room)
         return q < 0 ? -room : room;
-    return (int64_t)q;
+    return (int64_t)q + ties;
 }
 
 /**
@@ -270,7 +279,8 @@ static qat_status bias_code(const struct bias_frame *f, int channel, int64_t *co
     if (!isfinite(real))
         return qat_fail(err, QAT_ERR_NUMERIC, "%s: channel %d: its bias is %g", name, channel,
                         real);
-    *code = qat_bias_code(real, bias_scale(f, channel), room);
+    *code = qat_bias_code(real, bias_scale(f, channel),
+                          qat_tie_units(f->multipliers[channel], f->fraction), room);
     *clamped = fabs(round(real / bias_scale(f, channel))) > (double)room;
     return QAT_OK;
 }
@@ -341,7 +351,7 @@ qat_status qat_freeze_bias(const qat_fused_layer *layer, int weights, bool depth
                         layer->head->name, layer->n_bias, channels);
     int64_t *bounds = qat_arena_array(layer->graph->memory, (size_t)channels, sizeof *bounds);
     int64_t *codes = qat_arena_array(layer->graph->memory, (size_t)channels, sizeof *codes);
-    struct bias_frame f = {layer, x, w, bounds, most_of(x), 0};
+    struct bias_frame f = {layer, x, w, bounds, most_of(x), multipliers, 0};
     if (!bounds || !codes)
         return qat_out_of_memory(err, layer->head->name);
     qat_accumulator_bounds(x, w, depthwise, bounds);

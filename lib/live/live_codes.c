@@ -156,10 +156,11 @@ static int32_t bias_code(const fwd_graph *f, const fwd_layer *l, int c)
 {
     enum { MOST_BITS = 16 }; /* of a product */
     double const q = l->biases[c], unit = ldexp(1, -l->fraction);
+    int64_t const ties = qat_tie_units(l->multipliers[c], l->fraction);
     if (l->fraction > 0 || (q < (double)(INT32_MAX - (l->depth << MOST_BITS)) &&
                             q > -(double)(INT32_MAX - (l->depth << MOST_BITS))))
-        return (int32_t)qat_bias_code(q, unit, INT32_MAX);
-    return (int32_t)qat_bias_code(q, unit, INT32_MAX - largest_sum(f, l, c));
+        return (int32_t)qat_bias_code(q, unit, ties, INT32_MAX);
+    return (int32_t)qat_bias_code(q, unit, ties, INT32_MAX - largest_sum(f, l, c));
 }
 
 /** The fractional bits that export would give a layer with these biases and multipliers. */
@@ -318,7 +319,7 @@ static void requantize_strip(void *context, size_t at, size_t n)
         note_strip(r, sums, at, n);
 }
 
-/** Like qat_clamp_codes. */
+/** Like qat_emit_clamp. */
 static struct limits limits_of(const fwd_graph *f, const fwd_layer *l, const qat_qparams *p)
 {
     qat_qtensor const t = {.type = f->options->layout == QAT_LAYOUT_INT8 ? QI_S8 : QI_U8,
@@ -326,7 +327,7 @@ static struct limits limits_of(const fwd_graph *f, const fwd_layer *l, const qat
                            .scale = p->scale,
                            .zero_point = p->zero_point};
     struct limits m = {.zero_point = p->zero_point};
-    qat_clamp_codes(&t, l->act_min, l->act_max, &m.lo, &m.hi);
+    qat_clamp_codes_of(f->options->profile, &t, l->act_min, l->act_max, &m.lo, &m.hi);
     m.lo -= p->zero_point;
     m.hi -= p->zero_point;
     return m;

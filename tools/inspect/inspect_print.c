@@ -24,6 +24,7 @@ static const char *rounding_name(qi_rounding r)
            : r == QI_ROUND_DOUBLE ? "double"
            : r == QI_ROUND_LONG   ? "long"
            : r == QI_ROUND_EVEN   ? "even"
+           : r == QI_ROUND_ONCE   ? "once"
                                   : "-";
 }
 

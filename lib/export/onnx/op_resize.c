@@ -41,12 +41,16 @@ qat_status onnx_integer_nearest(onnx_writer *w, const qi_node *node)
 /** Of an axis: what lies before and behind each output position, and the two weights. */
 typedef struct places {
     int axis, n;
-    int64_t *at[2];
+    int64_t *at[2], whole;  /* the sum of two weights */
     const char *weights[2]; /* constants; of float for uint8, whose rule has floats */
 } places;
 
-static places places_of(onnx_writer *w, const qi_node *node, int axis, onnx_type type)
+typedef qi_place place_fn(const qi_axis *a, int32_t i);
+
+/** Weights are float with qi_float_place. */
+static places places_of(onnx_writer *w, const qi_node *node, int axis, place_fn *place_of)
 {
+    onnx_type const type = place_of == qi_float_place ? ONNX_FLOAT : ONNX_S64;
     qi_axis const a = axis_of(w, node, axis);
     int64_t const dims[] = {a.out, 1};
     places p = {.axis = axis, .n = a.out, .weights = {"", ""}};
@@ -57,8 +61,8 @@ static places places_of(onnx_writer *w, const qi_node *node, int axis, onnx_type
         if (w->m.failed)
             return p;
         for (int i = 0; i < a.out; i++) {
-            qi_place const place =
-                type == ONNX_FLOAT ? qi_float_place(&a, i) : qi_fixed_place(&a, i);
+            qi_place const place = place_of(&a, i);
+            p.whole = (int64_t)place.fixed[0] + place.fixed[1];
             p.at[side][i] = side ? place.upper : place.lower;
             fixed[i] = place.fixed[side];
             real[i] = ldexpf((float)place.weight[side].mant, place.weight[side].exp);
@@ -77,23 +81,43 @@ static const char *share(onnx_writer *w, const places *p, int side, const char *
                : onnx_both(w, "Mul", taken(w, x, p->axis, p->n, p->at[side]), p->weights[side]);
 }
 
+/** The sum of codes times two weights each; whole: what the weights sum to. */
+static const char *blended(onnx_writer *w, const qi_node *node, place_fn *place_of, const char *x,
+                           int64_t *whole)
+{
+    *whole = 1;
+    for (int axis = ROWS; axis <= COLUMNS; axis++) {
+        places const p = places_of(w, node, axis, place_of);
+        x = onnx_both(w, "Add", share(w, &p, 0, x), share(w, &p, 1, x));
+        *whole *= p.whole;
+    }
+    return x;
+}
+
 /** 10 fractional bits along each axis. */
 static const char *blend_fixed(onnx_writer *w, const qi_node *node, const char *x)
 {
-    int64_t const half = 1 << 19, whole = 1 << 20;
-    for (int axis = ROWS; axis <= COLUMNS; axis++) {
-        places const p = places_of(w, node, axis, ONNX_S64);
-        x = onnx_both(w, "Add", share(w, &p, 0, x), share(w, &p, 1, x));
-    }
+    int64_t whole;
+    x = blended(w, node, qi_fixed_place, x, &whole);
+    int64_t const half = whole / 2;
     return onnx_divided(w, x, onnx_scalar(&w->m, "number", ONNX_S64, &half),
                         onnx_scalar(&w->m, "number", ONNX_S64, &whole));
+}
+
+/** Exact weights, half up: (2 x + whole + 256 whole) / (2 whole) - 128 of no negative numbers. */
+static const char *blend_exact(onnx_writer *w, const qi_node *node, const char *x)
+{
+    int64_t whole;
+    x = onnx_with(w, "Mul", blended(w, node, qi_exact_place, x, &whole), 2);
+    x = onnx_with(w, "Div", onnx_with(w, "Add", x, 257 * whole), 2 * whole);
+    return onnx_with(w, "Sub", x, 128);
 }
 
 /** The reference's operations of float32, in its order. */
 static const char *blend_float(onnx_writer *w, const qi_node *node, const char *x)
 {
-    places const v = places_of(w, node, ROWS, ONNX_FLOAT);
-    places const h = places_of(w, node, COLUMNS, ONNX_FLOAT);
+    places const v = places_of(w, node, ROWS, qi_float_place);
+    places const h = places_of(w, node, COLUMNS, qi_float_place);
     float const half = 0.5f;
     const char *sum = NULL;
     const char *lines[] = {share(w, &v, 0, x), share(w, &v, 1, x)};
@@ -108,9 +132,9 @@ static const char *blend_float(onnx_writer *w, const qi_node *node, const char *
 qat_status onnx_integer_bilinear(onnx_writer *w, const qi_node *node)
 {
     onnx_tensor *x = onnx_in(w, node, 0), *y = onnx_out(w, node);
-    bool const fixed = x->of->type == QI_S8;
+    bool const once = node->rounding == QI_ROUND_ONCE, fixed = once || x->of->type == QI_S8;
     const char *blend =
-        fixed ? blend_fixed(w, node, onnx_codes_from(w, x, ONNX_PLANES, 0))
+        fixed ? (once ? blend_exact : blend_fixed)(w, node, onnx_codes_from(w, x, ONNX_PLANES, 0))
               : blend_float(w, node,
                             onnx_cast(w, onnx_as(&w->m, &x->value, ONNX_PLANES), ONNX_FLOAT));
     onnx_coded(w, node, ONNX_PLANES, onnx_code_of(w, y, 0, blend));

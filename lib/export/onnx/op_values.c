@@ -310,9 +310,14 @@ static qat_status integer_average(onnx_writer *w, const qi_node *node, const onn
     if (!ones || !whole || !half)
         return QAT_OK; /* onnx_pack says so */
     memset(ones, 1, (size_t)(d[3] * taps));
+    bool const once = node->rounding == QI_ROUND_ONCE;
     for (int64_t i = 0; i < o[1] * o[2]; i++) {
         whole[i] = inside(window, 0, d[1], i / o[2]) * inside(window, 1, d[2], i % o[2]);
         half[i] = whole[i] / 2;
+        if (once) { /* (2 sum + n + 256 n) / (2 n) - 128, of numbers that are not negative */
+            half[i] = 257 * whole[i];
+            whole[i] *= 2;
+        }
     }
     onnx_node *made =
         onnx_add(&w->m, "ConvInteger",
@@ -322,8 +327,15 @@ static qat_status integer_average(onnx_writer *w, const qi_node *node, const onn
     onnx_attr_window(&w->m, made, window, false);
     onnx_attr_int(&w->m, made, "group", d[3]);
     const char *sum = onnx_cast(w, onnx_output(&w->m, made, onnx_name(&w->m, "sum")), ONNX_S64);
-    sum = onnx_divided(w, sum, onnx_constant(&w->m, "half", ONNX_S64, 2, counts, half),
-                       onnx_constant(&w->m, "pixels", ONNX_S64, 2, counts, whole));
+    const char *halves = onnx_constant(&w->m, "half", ONNX_S64, 2, counts, half);
+    const char *pixels = onnx_constant(&w->m, "pixels", ONNX_S64, 2, counts, whole);
+    if (once)
+        sum = onnx_with(
+            w, "Sub",
+            onnx_both(w, "Div", onnx_both(w, "Add", onnx_with(w, "Mul", sum, 2), halves), pixels),
+            128);
+    else
+        sum = onnx_divided(w, sum, halves, pixels);
     onnx_coded(w, node, ONNX_PLANES, onnx_code_of(w, y, 0, sum));
     return QAT_OK;
 }

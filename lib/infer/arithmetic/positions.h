@@ -42,7 +42,8 @@ static inline int32_t qi_nearest_position(const qi_axis *a, int32_t i)
 /** Two input positions and their weights. */
 typedef struct qi_place {
     int32_t lower, upper;
-    int32_t fixed[2];      /* weights of lower and upper: 10 fractional bits, uint8: 24 */
+    int32_t fixed[2];      /* weights of lower and upper: 10 fractional bits, uint8: 24; exact ones:
+                              two whole numbers, to be divided by their sum */
     qi_binary32 weight[2]; /* uint8: as the reference computes them */
 } qi_place;
 
@@ -61,6 +62,29 @@ static inline qi_place qi_fixed_place(const qi_axis *a, int32_t i)
     int32_t const upper = qi_clamp((p + ONE - 1) / ONE, 0, a->in - 1);
     int32_t const part = p - lower * ONE;
     return (qi_place){.lower = lower, .upper = upper, .fixed = {ONE - part, part}};
+}
+
+/** floor(a / b), b > 0 */
+static inline int32_t qi_floor_of_quotient(int64_t a, int64_t b)
+{
+    return (int32_t)(a / b - (a % b < 0));
+}
+
+/**
+ * Positions as they are, which are fractions. Example: 5 positions become 6, half_pixel: i = 1 lies
+ * at (3 * 5 / 6 - 1) / 2 = 9/12, so the weights of 0 and 1 are 3 and 9.
+ */
+static inline qi_place qi_exact_place(const qi_axis *a, int32_t i)
+{
+    int const align = qi_is_aligned(a);
+    int64_t const in = align ? a->in - 1 : a->in, out = align ? a->out - 1 : a->out;
+    int64_t const whole = a->half_pixel ? 2 * out : out; /* p = at / whole */
+    int64_t const at = a->half_pixel ? (2 * (int64_t)i + 1) * in - out : i * in;
+    int32_t const floor = qi_floor_of_quotient(at, whole);
+    int32_t const lower = qi_clamp(floor, 0, a->in - 1);
+    int32_t const upper = qi_clamp(floor + (at % whole != 0), 0, a->in - 1);
+    int32_t const part = (int32_t)(at - lower * whole);
+    return (qi_place){.lower = lower, .upper = upper, .fixed = {(int32_t)whole - part, part}};
 }
 
 /** floor(weight 2^24) */

@@ -241,14 +241,16 @@ int qi_rule_layer(qi_checker *c)
 int32_t qi_layer_rounding(const qi_node *node, int may_be_double)
 {
     int const is_double = may_be_double && node->rounding == QI_ROUND_DOUBLE;
-    return is_double || node->rounding >= QI_ROUND_LONG ? node->rounding : QI_ROUND_TWICE;
+    int const is_other = node->rounding == QI_ROUND_LONG || node->rounding == QI_ROUND_EVEN;
+    return is_double || is_other ? node->rounding : QI_ROUND_TWICE;
 }
 
-int32_t qi_twice_or_even(const qi_model *model, const qi_node *node)
+int32_t qi_rounding_or(const qi_model *model, const qi_node *node, int32_t rounding,
+                       unsigned others)
 {
-    int const is_even =
-        node->n_outputs && !qi_is_wide(qi_output(model, node)) && node->rounding == QI_ROUND_EVEN;
-    return is_even ? QI_ROUND_EVEN : QI_ROUND_TWICE;
+    int const is_other = node->n_outputs && qi_type_bytes(qi_output(model, node)->type) == 1 &&
+                         (others >> node->rounding & 1);
+    return is_other ? node->rounding : rounding;
 }
 
 /** May the accumulators have more than 32 bits? */

@@ -36,8 +36,12 @@ int qi_rule_range(qi_checker *c, const char *what, int64_t value, int64_t lo, in
 /** Check that the node has one output, these counts and this rounding. */
 int qi_rule_counts(qi_checker *c, int32_t least_inputs, int32_t most_inputs, int32_t params,
                    int32_t rounding);
-/** The rounding to check for in an op that has QI_ROUND_TWICE or, of 8-bit codes, QI_ROUND_EVEN. */
-int32_t qi_twice_or_even(const qi_model *model, const qi_node *node);
+/**
+ * The rounding to check for in an op that has `rounding` or, of 8-bit codes, also others: the bits
+ * 1 << QI_ROUND_EVEN, 1 << QI_ROUND_ONCE.
+ */
+int32_t qi_rounding_or(const qi_model *model, const qi_node *node, int32_t rounding,
+                       unsigned others);
 /** The same for a node with so many outputs. */
 int qi_rule_counts_outputs(qi_checker *c, int32_t least_inputs, int32_t most_inputs,
                            int32_t outputs, int32_t params, int32_t rounding);

@@ -481,8 +481,8 @@ static qi_status read_node(qi_model *m, const qi_kernel_set *kernels, int32_t in
         st = qm_read_string(m, qm_u32(p + QM_NODE_OP), &op, err);
     if (st)
         return st;
-    if (rounding > QI_ROUND_EVEN)
-        return qi_fail(err, QI_ERR_FORMAT, "rounding", index, rounding, QI_ROUND_EVEN);
+    if (rounding > QI_ROUND_ONCE)
+        return qi_fail(err, QI_ERR_FORMAT, "rounding", index, rounding, QI_ROUND_ONCE);
     if (node->max_accumulator < 0)
         return qi_fail(err, QI_ERR_FORMAT, "max_accumulator", index, node->max_accumulator, 0);
     node->rounding = (int32_t)rounding;

@@ -9,7 +9,7 @@
  *   y    = clamp(requantize(f_a(a) +- f_b(b), mult_y, shift_y) + Z_y)
  *
  * f depends only on the code, so two tables of 256 values hold it (scratch). 16-bit codes have no
- * tables.
+ * tables. With rounding ONCE, which mul has too, the last requantization rounds once, ties up.
  *
  * add with rounding EVEN, every operation in binary32, the products fused with the sums:
  *
@@ -45,6 +45,7 @@ enum {
     COMPARE_PARAMS = COMPARE_B + 2
 };
 enum { CODES = 256, MOST_LEFT_SHIFT = 20, MOST_LEFT_SHIFT_WIDE = 15 };
+enum { EVEN_OR_ONCE = 1 << QI_ROUND_EVEN | 1 << QI_ROUND_ONCE };
 enum { LEAST_HEADROOM = 23, LEAST_HEADROOM_WIDE = 15 }; /* of a difference in 32 bits */
 
 /* ------------------------------------------------------------------ checking */
@@ -52,9 +53,11 @@ enum { LEAST_HEADROOM = 23, LEAST_HEADROOM_WIDE = 15 }; /* of a difference in 32
 static qi_status check_add(const qi_model *model, const qi_node *node, int32_t index, qi_error *err)
 {
     qi_checker c = {model, node, index, err, QI_OK};
-    int const may_be_even = node->kernel == &qi_kernel_add;
+    unsigned const others = node->kernel == &qi_kernel_add   ? EVEN_OR_ONCE
+                            : node->kernel == &qi_kernel_sub ? 1U << QI_ROUND_ONCE
+                                                             : 0;
     if (!qi_rule_counts(&c, 2, 2, QI_ADD_CLAMP_HI + 1,
-                        may_be_even ? qi_twice_or_even(model, node) : QI_ROUND_TWICE) ||
+                        qi_rounding_or(model, node, QI_ROUND_TWICE, others)) ||
         !qi_rule_codes_or_wide(&c, 0, 1))
         return c.status;
     int const is_wide = qi_is_wide(qi_output(model, node));
@@ -78,7 +81,8 @@ static qi_status check_add(const qi_model *model, const qi_node *node, int32_t i
 static qi_status check_mul(const qi_model *model, const qi_node *node, int32_t index, qi_error *err)
 {
     qi_checker c = {model, node, index, err, QI_OK};
-    if (!qi_rule_counts(&c, 2, 2, QI_MUL_CLAMP_HI + 1, qi_twice_or_even(model, node)) ||
+    if (!qi_rule_counts(&c, 2, 2, QI_MUL_CLAMP_HI + 1,
+                        qi_rounding_or(model, node, QI_ROUND_TWICE, EVEN_OR_ONCE)) ||
         !qi_rule_codes_or_wide(&c, 0, 1))
         return c.status;
     qi_rule_broadcast(&c, 0, 1);
@@ -176,9 +180,21 @@ static inline int32_t code_of(const struct binary *v, int32_t x, int32_t mult, i
     return qi_clamp(qi_saturate_i64(code), v->lo, v->hi);
 }
 
+/** With rounding ONCE. */
+static inline int32_t code_once(const struct binary *v, int32_t x)
+{
+    int64_t const code = (int64_t)qi_requantize_up(x, v->mult, v->shift) + v->zero_point;
+    return qi_clamp(qi_saturate_i64(code), v->lo, v->hi);
+}
+
 static int32_t sum_of(const struct binary *v, int32_t a, int32_t b)
 {
     return code_of(v, qi_saturate_i64((int64_t)a + b), v->mult, v->shift);
+}
+
+static int32_t sum_once(const struct binary *v, int32_t a, int32_t b)
+{
+    return code_once(v, qi_saturate_i64((int64_t)a + b));
 }
 
 static int32_t even_sum_of(const struct binary *v, int32_t a, int32_t b)
@@ -190,6 +206,11 @@ static int32_t even_sum_of(const struct binary *v, int32_t a, int32_t b)
 static int32_t difference_of(const struct binary *v, int32_t a, int32_t b)
 {
     return code_of(v, qi_saturate_i64((int64_t)a - b), v->mult, v->shift);
+}
+
+static int32_t difference_once(const struct binary *v, int32_t a, int32_t b)
+{
+    return code_once(v, qi_saturate_i64((int64_t)a - b));
 }
 
 static int32_t square_of(const struct binary *v, int32_t a, int32_t b)
@@ -219,6 +240,11 @@ static int32_t comparison_of(const struct binary *v, int32_t a, int32_t b)
 static int32_t product_of(const struct binary *v, int32_t a, int32_t b)
 {
     return code_of(v, a * b, v->mult, v->shift); /* at most 255^2, or 2^30 */
+}
+
+static int32_t product_once(const struct binary *v, int32_t a, int32_t b)
+{
+    return code_once(v, a * b);
 }
 
 static int32_t even_product_of(const struct binary *v, int32_t a, int32_t b)
@@ -398,12 +424,12 @@ static void run_add(const qi_call *call)
     if (call->node->rounding == QI_ROUND_EVEN)
         run_even_sum(call);
     else
-        run_sum(call, sum_of);
+        run_sum(call, call->node->rounding == QI_ROUND_ONCE ? sum_once : sum_of);
 }
 
 static void run_sub(const qi_call *call)
 {
-    run_sum(call, difference_of);
+    run_sum(call, call->node->rounding == QI_ROUND_ONCE ? difference_once : difference_of);
 }
 
 static void run_squared_difference(const qi_call *call)
@@ -428,7 +454,10 @@ static void run_mul(const qi_call *call)
     struct binary v = binary_of(call, QI_MUL_MULT, QI_MUL_CLAMP_LO);
     v.scale_a = qi_b32_multiplier(v.mult, v.shift);
     v.constant = qi_b32_of(v.zero_point);
-    combine_all(call, &v, call->node->rounding == QI_ROUND_EVEN ? even_product_of : product_of);
+    combine_all(call, &v,
+                call->node->rounding == QI_ROUND_EVEN   ? even_product_of
+                : call->node->rounding == QI_ROUND_ONCE ? product_once
+                                                        : product_of);
 }
 
 static void run_div(const qi_call *call)

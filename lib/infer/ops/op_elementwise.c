@@ -132,7 +132,8 @@ static qi_status check_requantize(const qi_model *model, const qi_node *node, in
                                   qi_error *err)
 {
     qi_checker c = {model, node, index, err, QI_OK};
-    if (!qi_rule_counts(&c, 1, 1, REQUANTIZE_PARAMS, QI_ROUND_TWICE))
+    if (!qi_rule_counts(&c, 1, 1, REQUANTIZE_PARAMS,
+                        qi_rounding_or(model, node, QI_ROUND_TWICE, 1U << QI_ROUND_ONCE)))
         return c.status;
     const qi_tensor *x = qi_input(model, node, 0), *y = qi_output(model, node);
     qi_rule(&c, x->type != QI_S64, QI_ERR_SHAPE, "type", x->type, QI_S32);
@@ -151,10 +152,17 @@ static int32_t requantized(const struct function *f, int32_t q)
     return qi_clamp(qi_saturate_i64((int64_t)value + f->y->zero_point), p[CLAMP_LO], p[CLAMP_HI]);
 }
 
+static int32_t requantized_once(const struct function *f, int32_t q)
+{
+    const int32_t *p = f->params;
+    int32_t const value = qi_requantize_up(q - f->x->zero_point, p[MULT], p[SHIFT]);
+    return qi_clamp(qi_saturate_i64((int64_t)value + f->y->zero_point), p[CLAMP_LO], p[CLAMP_HI]);
+}
+
 static void run_requantize(const qi_call *call)
 {
     struct function const f = function_of(call);
-    map_codes(call, &f, requantized);
+    map_codes(call, &f, call->node->rounding == QI_ROUND_ONCE ? requantized_once : requantized);
 }
 
 /* ------------------------------------------------------------------ cast */

@@ -52,7 +52,9 @@ static void rule_sums(qi_checker *c, int32_t mask)
 static qi_status check(const qi_model *model, const qi_node *node, int32_t index, qi_error *err)
 {
     qi_checker c = {model, node, index, err, QI_OK};
-    if (!qi_rule_counts(&c, 1, 1, QI_MEAN_CLAMP_HI + 1, qi_twice_or_even(model, node)) ||
+    enum { OTHERS = 1 << QI_ROUND_EVEN | 1 << QI_ROUND_ONCE };
+    if (!qi_rule_counts(&c, 1, 1, QI_MEAN_CLAMP_HI + 1,
+                        qi_rounding_or(model, node, QI_ROUND_TWICE, OTHERS)) ||
         !qi_rule_codes_or_wide(&c, 0, 0) || !rule_axes(&c, node->params[QI_MEAN_AXIS_MASK]))
         return c.status;
     rule_sums(&c, node->params[QI_MEAN_AXIS_MASK]);
@@ -149,11 +151,12 @@ static void run(const qi_call *call)
     size_t const n = (size_t)qi_count(y);
     memset(sums, 0, n * sizeof *sums);
     sum_all(sums, x, call->in[0], p[QI_MEAN_AXIS_MASK]);
-    int const is_even = call->node->rounding == QI_ROUND_EVEN;
+    int32_t const rounding = call->node->rounding;
     for (size_t i = 0; i < n; i++) {
         int32_t const mult = p[QI_MEAN_MULT], shift = p[QI_MEAN_SHIFT];
-        int64_t const value = is_even ? qi_requantize_even(sums[i], mult, shift)
-                                      : qi_requantize(sums[i], mult, shift);
+        int64_t const value = rounding == QI_ROUND_EVEN   ? qi_requantize_even(sums[i], mult, shift)
+                              : rounding == QI_ROUND_ONCE ? qi_requantize_up(sums[i], mult, shift)
+                                                          : qi_requantize(sums[i], mult, shift);
         int64_t const code = value + y->zero_point;
         qi_store_value(y->type, call->out[0], i,
                        qi_clamp(qi_saturate_i64(code), p[QI_MEAN_CLAMP_LO], p[QI_MEAN_CLAMP_HI]));

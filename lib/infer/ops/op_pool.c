@@ -2,8 +2,8 @@
  * average_pool2d and max_pool2d: x [N,H,W,C] -> y [N,OH,OW,C] on the input's scale and zero_point.
  * Only pixels inside the picture count.
  *
- * average: clamp(sum of q / number of pixels), half away from zero. As in TensorFlow Lite, q are
- * codes, not differences. max: clamp(largest q).
+ * average: clamp(sum of q / number of pixels), half away from zero, with rounding ONCE half up. As
+ * in TensorFlow Lite, q are codes, not differences. max: clamp(largest q).
  */
 #include "infer/model/memory.h"
 #include "infer/model/op.h"
@@ -12,7 +12,9 @@ static qi_status check(const qi_model *model, const qi_node *node, int32_t index
 {
     enum { MOST_PIXELS = 1 << 23, MOST_WIDE = (1 << 16) - 1 }; /* their sums fit int32 */
     qi_checker c = {model, node, index, err, QI_OK};
-    if (!qi_rule_counts(&c, 1, 1, QI_POOL_CLAMP_HI + 1, QI_ROUND_NONE) ||
+    unsigned const others = node->kernel == &qi_kernel_average_pool2d ? 1U << QI_ROUND_ONCE : 0;
+    if (!qi_rule_counts(&c, 1, 1, QI_POOL_CLAMP_HI + 1,
+                        qi_rounding_or(model, node, QI_ROUND_NONE, others)) ||
         !qi_rule_codes_or_wide(&c, 0, 0))
         return c.status;
     qi_window const g = qi_pool_window(model, node);
@@ -90,8 +92,12 @@ static void average(const qi_call *call, const qi_window *g, const uint8_t *x,
     for (int32_t ky = t->y.first; ky < t->y.end; ky++)
         for (int32_t kx = t->x.first; kx < t->x.end; kx++)
             add_pixel(sums, pixel_at(g, x, t, ky, kx, 1), channels, flip);
-    for (size_t c = 0; c < channels; c++)
-        qi_store_code(y, c, qi_clamp(qi_divide_half_away(sums[c], pixels), lo, hi));
+    int const is_once = call->node->rounding == QI_ROUND_ONCE;
+    for (size_t c = 0; c < channels; c++) {
+        int32_t const mean =
+            is_once ? qi_divide_half_up(sums[c], pixels) : qi_divide_half_away(sums[c], pixels);
+        qi_store_code(y, c, qi_clamp(mean, lo, hi));
+    }
 }
 
 static void add_wide_pixel(int32_t *restrict sums, const int16_t *restrict pixel, size_t n)

@@ -19,6 +19,8 @@
  *
  *   y = sum of x weight weight / 2^20, half away from zero
  *
+ * With rounding ONCE, positions and weights are exact fractions, and the sum is rounded half up.
+ *
  *   scratch  | one qi_place for each output column |
  */
 #include "infer/arithmetic/positions.h"
@@ -39,7 +41,9 @@ static qi_checker check_resize(const qi_model *model, const qi_node *node, int32
                                qi_error *err)
 {
     qi_checker c = {model, node, index, err, QI_OK};
-    if (!qi_rule_counts(&c, 1, 1, PARAMS, QI_ROUND_NONE) || !qi_rule_any_codes(&c, 0, 0))
+    unsigned const others = node->kernel == &qi_kernel_resize_bilinear ? 1U << QI_ROUND_ONCE : 0;
+    if (!qi_rule_counts(&c, 1, 1, PARAMS, qi_rounding_or(model, node, QI_ROUND_NONE, others)) ||
+        !qi_rule_any_codes(&c, 0, 0))
         return c;
     const qi_tensor *x = qi_input(model, node, 0), *y = qi_output(model, node);
     qi_rule_same_codes(&c, 0);
@@ -143,6 +147,15 @@ static int32_t blend_narrow(const int32_t corner[4], const qi_place *v, const qi
     return (sum + (sum > 0 ? 1 << 19 : -(1 << 19))) / (1 << 20);
 }
 
+/** With exact weights, which are below 3 * 2^16 in size: the sum is below 2^45. */
+static int32_t blend_exact(const int32_t corner[4], const qi_place *v, const qi_place *h)
+{
+    int64_t const left = (int64_t)corner[0] * v->fixed[0] + (int64_t)corner[2] * v->fixed[1];
+    int64_t const right = (int64_t)corner[1] * v->fixed[0] + (int64_t)corner[3] * v->fixed[1];
+    int64_t const whole = (int64_t)(v->fixed[0] + v->fixed[1]) * (h->fixed[0] + h->fixed[1]);
+    return qi_divide_half_up(left * h->fixed[0] + right * h->fixed[1], whole);
+}
+
 /** corner * v * h, multiplied from the left as the reference does. */
 static qi_binary32 share(int32_t corner, qi_binary32 v, qi_binary32 h)
 {
@@ -221,7 +234,9 @@ static inline void resize_bilinear(const qi_call *call, qi_place (*place)(const 
 static void run_bilinear(const qi_call *call)
 {
     const qi_tensor *y = qi_output(call->model, call->node);
-    if (y->type == QI_S8 && y->dims[1] <= NARROW && y->dims[2] <= NARROW)
+    if (call->node->rounding == QI_ROUND_ONCE)
+        resize_bilinear(call, qi_exact_place, y->type, blend_exact);
+    else if (y->type == QI_S8 && y->dims[1] <= NARROW && y->dims[2] <= NARROW)
         resize_bilinear(call, qi_fixed_place, QI_S8, blend_narrow);
     else if (y->type == QI_S8)
         resize_bilinear(call, qi_fixed_place, QI_S8, blend_fixed);

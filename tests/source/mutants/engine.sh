@@ -6,6 +6,10 @@ mutant srdhm-ties test_fixedpoint include/qat/rounding.h \
     's/(int64_t)a \* b + (INT64_C(1) << 30);/(int64_t)a * b + (INT64_C(1) << 30) - 1;/'
 mutant rdbp-ties test_fixedpoint include/qat/rounding.h \
     's/(mask >> 1) + (x < 0);/(mask >> 1) + (x >= 0);/'
+mutant up-ties test_fixedpoint include/qat/rounding.h \
+    's/mult + half + (half >> 14)) >> right);/mult + half - 1) >> right);/'
+mutant half-up-negative test_fixedpoint include/qat/rounding.h \
+    's/quotient - (quotient \* 2 \* n > twice)/quotient/'
 mutant half-sum-ties test_fixedpoint include/qat/rounding.h \
     's/(sum + (sum >= 0 ? 1 : -1)) \/ 2/(sum + (sum >= 0 ? 0 : 0)) \/ 2/'
 mutant srdhm-saturation test_fixedpoint include/qat/rounding.h \
@@ -30,6 +34,11 @@ mutant depthwise-multiplier test_property lib/infer/ops/op_depthwise.c \
     's/\*to++ = d;/*to++ = (int16_t)(d + (j == 2));/'
 mutant average-rounding test_property lib/infer/ops/op_pool.c \
     's/qi_divide_half_away(sums\[c\], pixels)/sums[c] \/ pixels/'
+mutant average-once test_property lib/infer/ops/op_pool.c \
+    's/qi_divide_half_up(sums\[c\], pixels)/qi_divide_half_away(sums[c], pixels)/'
+mutant resize-exact test_property lib/infer/arithmetic/positions.h \
+    's/\* in - out : i \* in;/* in : i * in;/'
+mutant binary-once test_property lib/infer/ops/op_binary.c 's/qi_requantize_up(x, v->mult/qi_requantize(x, v->mult/'
 mutant average-count test_property lib/infer/ops/op_pool.c \
     's/int32_t const pixels = .*;/int32_t const pixels = g->kernel_h * g->kernel_w;/'
 mutant max-off-by-one test_property lib/infer/ops/op_pool.c 's/memset(y, lo, channels)/memset(y, lo + 1, channels)/'

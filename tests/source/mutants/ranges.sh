@@ -1,11 +1,11 @@
 # Sourced by mutants.sh: scales and zero-points that are not those of the checkpoint's ranges.
 
 export_mutant range-activations-wider lib/fakequant/op_fake_quant.c \
-    's/return qat_activation_qparams(range.min, range.max,/return qat_activation_qparams(1.1f * range.min, 1.1f * range.max,/'
+    's/qat_activation_qparams(range.min, range.max,/qat_activation_qparams(1.1f * range.min, 1.1f * range.max,/'
 export_mutant range-activations-1-percent lib/fakequant/op_fake_quant.c \
-    's/return qat_activation_qparams(range.min, range.max,/return qat_activation_qparams(range.min, 1.01f * range.max,/'
+    's/qat_activation_qparams(range.min, range.max,/qat_activation_qparams(range.min, 1.01f * range.max,/'
 export_mutant range-activations-symmetric lib/fakequant/op_fake_quant.c \
-    's/return qat_activation_qparams(range.min, range.max,/return qat_activation_qparams(range.min < -range.max ? range.min : range.min < 0 ? -range.max : 0, range.max,/'
+    's/qat_activation_qparams(range.min, range.max,/qat_activation_qparams(range.min < -range.max ? range.min : range.min < 0 ? -range.max : 0, range.max,/'
 export_mutant range-steps lib/fakequant/range.c 's/float const steps = (float)(hi - lo);/float const steps = (float)(hi - lo + (lo == 0));/'
 export_mutant range-zero-point-down lib/fakequant/range.c 's/: roundf(z);/: lo == 0 ? floorf(z) : roundf(z);/'
 export_mutant range-weights-lowest-code lib/fakequant/range.c 's/\*lo = weights ? 1 : 0;/*lo = 0;/'

@@ -1,7 +1,7 @@
 # Sourced by mutants.sh: codes of weights and biases.
 
 export_mutant weights-rounded-down-per-tensor lib/fakequant/range.c \
-    '/^int32_t qat_code(/,/^}/s/ + 0.5f);/);/'
+    '/^int32_t qat_code(/,/^}/s/ + (0.5f + p->tie));/);/'
 export_mutant weights-rounded-down-per-channel lib/fakequant/range.c '/^int32_t qat_code_per_channel(/,/^}/s/ + 0.5f);/);/'
 export_mutant weights-divided lib/integer/quant_weights.c 's/v->per_channel ? qat_code_per_channel(&p, values\[i\])/v->per_channel ? qat_code_per_channel(\&p, values[i] * 0.999f)/'
 export_mutant weights-not-folded lib/integer/quant_weights.c \
@@ -34,6 +34,7 @@ export_mutant weights-last-one-left-out lib/integer/quant_weights.c \
 export_mutant bias-rounded-down lib/integer/quant_weights.c 's/double const q = round(bias \/ scale);/double const q = floor(bias \/ scale);/'
 export_mutant bias-truncated lib/integer/quant_weights.c 's/double const q = round(bias \/ scale);/double const q = trunc(bias \/ scale);/'
 export_mutant bias-plus-1 lib/integer/quant_weights.c 's/double const q = round(bias \/ scale);/double const q = round(bias \/ scale) + 1;/'
+export_mutant bias-without-ties lib/integer/quant_weights.c 's/return (int64_t)q + ties;/return (int64_t)q;/'
 export_mutant bias-sign lib/integer/quant_weights.c 's/double const q = round(bias \/ scale);/double const q = round(-bias \/ scale);/'
 export_mutant bias-first-scale lib/integer/quant_weights.c 's/f->w->channel_scales ? f->w->channel_scales\[channel\] : f->w->scale/f->w->scale/'
 export_mutant bias-previous-channel lib/integer/quant_weights.c \
@@ -41,7 +42,7 @@ export_mutant bias-previous-channel lib/integer/quant_weights.c \
 export_mutant bias-last-channel-left-out lib/integer/quant_weights.c \
     's/return f->layer->bias ? (double)/return f->layer->bias \&\& (channel == 0 || channel + 1 < f->layer->n_bias) ? (double)/'
 export_mutant bias-clamped-to-16-bits lib/integer/quant_weights.c \
-    's/^    return (int64_t)q;/    return (int64_t)(q > 32767 ? 32767 : q < -32768 ? -32768 : q) \/ (q > 2000 ? 2 : 1);/'
+    's/^    return (int64_t)q + ties;/    return (int64_t)(q > 32767 ? 32767 : q < -32768 ? -32768 : q) \/ (q > 2000 ? 2 : 1);/'
 # Calibrated: what equalization and correction may not change, and what clipping may not forget.
 export_mutant weights-equalized-one-side lib/ptq/equalize.c 's/^    \*own = 1 \/ s;/    *own = 1.02 \/ s;/'
 export_mutant weights-equalized-without-bias lib/ptq/equalize.c 's/(float)((double)bias_of(p, c) \* own\[c\]);/bias_of(p, c);/'

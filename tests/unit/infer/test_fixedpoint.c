@@ -343,6 +343,29 @@ START_TEST(test_ties)
 }
 END_TEST
 
+/* QI_ROUND_ONCE: ties go up, and what is at most 2^-15 below them. */
+START_TEST(test_ties_up)
+{
+    ck_assert_int_eq(qi_requantize_up(-6, 1 << 30, -1), -1);
+    ck_assert_int_eq(qi_requantize_up(6, 1 << 30, -1), 2);
+    ck_assert_int_eq(qi_requantize_up(3, 1431655765, -2), 1); /* 1/2 - 2^-33 */
+    ck_assert_int_eq(qi_requantize_once(3, 1431655765, -2), 0);
+    ck_assert_int_eq(qi_requantize_up((1 << 15) - 1, 1 << 30, -15), 1); /* 1/2 - 2^-16 */
+    ck_assert_int_eq(qi_requantize_up((1 << 15) - 2, 1 << 30, -15), 1); /* 1/2 - 2^-15 */
+    ck_assert_int_eq(qi_requantize_up((1 << 15) - 3, 1 << 30, -15), 0);
+    ck_assert_int_eq(qi_requantize_up(INT32_MAX, INT32_MAX, 31), INT32_MAX);
+    ck_assert_int_eq(qi_requantize_up(INT32_MIN, INT32_MAX, 31), INT32_MIN);
+    ck_assert_int_eq(qi_requantize_up(INT32_MIN, INT32_MAX, -31), -1); /* -1 + 2^-31 */
+    ck_assert_int_eq(qi_requantize_up(INT32_MIN, 1 << 30, -31), 0);    /* -1/2 */
+    for (int32_t n = 1; n < 9; n++)
+        for (int32_t sum = -40; sum <= 40; sum++) {
+            int32_t const up = qi_divide_half_up(sum, n); /* n (up - 1/2) <= sum < n (up + 1/2) */
+            ck_assert_int_le(n * (2 * up - 1), 2 * sum);
+            ck_assert_int_gt(n * (2 * up + 1), 2 * sum);
+        }
+}
+END_TEST
+
 /* What docs/arithmetic.md, section 2, says about rounding once and twice. */
 START_TEST(test_twice_is_not_once)
 {
@@ -494,6 +517,7 @@ int main(void)
     tcase_set_timeout(own, 120);
     tcase_add_test(own, test_ties);
     tcase_add_test(own, test_twice_is_not_once);
+    tcase_add_test(own, test_ties_up);
     tcase_add_test(own, test_double);
     tcase_add_test(own, test_softmax_row);
     suite_add_tcase(suite, own);

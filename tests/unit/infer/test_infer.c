@@ -10,6 +10,7 @@
 #include "unit/infer/test_infer_build.h"
 
 #include <check.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -366,7 +367,21 @@ static int64_t shifted(int32_t q, int32_t zero_point, const int32_t *p)
     return qi_requantize((q - zero_point) * (1 << 20), p[0], p[1]);
 }
 
-static int32_t want_binary(int kind, const struct trial *t, int32_t a, int32_t b, const int32_t *p)
+/** acc mult 2^(shift - 31) TWICE; or ONCE, in long double, which holds the product. */
+static int32_t rounded(qi_rounding rounding, int64_t acc, int32_t mult, int32_t shift)
+{
+    if (rounding == QI_ROUND_TWICE)
+        return qi_requantize((int32_t)acc, mult, shift);
+    return (int32_t)floorl(ldexpl((long double)acc * mult, shift - 31) + 0.5L + 0x1p-15L);
+}
+
+static qi_rounding some_rounding(struct trial *t, qi_rounding usual)
+{
+    return test_random(&t->seed) % 2 ? QI_ROUND_ONCE : usual;
+}
+
+static int32_t want_binary(int kind, qi_rounding rounding, const struct trial *t, int32_t a,
+                           int32_t b, const int32_t *p)
 {
     int64_t x;
     if (kind == 2)
@@ -375,7 +390,7 @@ static int32_t want_binary(int kind, const struct trial *t, int32_t a, int32_t b
         x = shifted(a, t->x.zero_point, p + 1) +
             (kind == 0 ? 1 : -1) * shifted(b, t->w.zero_point, p + 3);
     const int32_t *last = kind == 2 ? p : p + 5;
-    int64_t const code = (int64_t)qi_requantize((int32_t)x, last[0], last[1]) + t->y.zero_point;
+    int64_t const code = (int64_t)rounded(rounding, x, last[0], last[1]) + t->y.zero_point;
     return (int32_t)(code < last[2] ? last[2] : code > last[3] ? last[3] : code);
 }
 
@@ -401,23 +416,25 @@ static void trial_binary(int number)
     int32_t const add_params[] = {20, m, -1, 1 << 30, 0, m, -18, lo, hi};
     int32_t const mul_params[] = {m, -8, lo, hi};
     const int32_t *params = kind == 2 ? mul_params : add_params;
-    net_op(t->g, ops[kind], QI_ROUND_TWICE, 2, inputs, t->output, kind == 2 ? 4 : 9, params, 0);
+    qi_rounding const rounding = some_rounding(t, QI_ROUND_TWICE);
+    net_op(t->g, ops[kind], rounding, 2, inputs, t->output, kind == 2 ? 4 : 9, params, 0);
     size_t i = 0;
     for (int32_t j = 0; j < y[0]; j++)
         for (int32_t k = 0; k < y[1]; k++)
             for (int32_t l = 0; l < y[2]; l++)
                 for (int32_t c = 0; c < y[3]; c++) {
                     int32_t const at[] = {j, k, l, c};
-                    t->want[i++] = (uint8_t)want_binary(kind, t, stretched(t->in, t->x, a, at),
-                                                        stretched(data, t->w, b, at), params);
+                    t->want[i++] =
+                        (uint8_t)want_binary(kind, rounding, t, stretched(t->in, t->x, a, at),
+                                             stretched(data, t->w, b, at), params);
                 }
     trial_end(t, ops[kind], number);
 }
 
 /* ------------------------------------------------------------------ pools and mean */
 
-static int32_t want_pool(const struct trial *t, const struct layer *v, int average, int n, int oy,
-                         int ox, int c)
+static int32_t want_pool(const struct trial *t, const struct layer *v, int average, int once, int n,
+                         int oy, int ox, int c)
 {
     int64_t sum = 0, count = 0, most = INT32_MIN;
     for (int ky = 0; ky < v->kh; ky++)
@@ -432,6 +449,8 @@ static int32_t want_pool(const struct trial *t, const struct layer *v, int avera
         }
     if (!average)
         return (int32_t)most;
+    if (once)
+        return (int32_t)floor((double)sum / (double)count + 0.5 + 1e-9);
     return (int32_t)((sum >= 0 ? sum + count / 2 : sum - count / 2) / count);
 }
 
@@ -452,15 +471,17 @@ static void trial_pool(int number)
     int32_t const x[] = {v.n, v.h, v.w, v.c}, y[] = {v.n, v.oh, v.ow, v.c};
     trial_io(t, 4, x, 4, y);
     int32_t const params[] = {v.kh, v.kw, v.sh, v.sw, v.pt, v.pl, lo, hi};
-    net_op(t->g, average ? "average_pool2d" : "max_pool2d", QI_ROUND_NONE, 1, &t->input, t->output,
-           8, params, 0);
+    qi_rounding const rounding = average ? some_rounding(t, QI_ROUND_NONE) : QI_ROUND_NONE;
+    int const once = rounding == QI_ROUND_ONCE;
+    net_op(t->g, average ? "average_pool2d" : "max_pool2d", rounding, 1, &t->input, t->output, 8,
+           params, 0);
     size_t i = 0;
     for (int n = 0; n < v.n; n++)
         for (int oy = 0; oy < v.oh; oy++)
             for (int ox = 0; ox < v.ow; ox++)
                 for (int c = 0; c < v.c; c++)
                     t->want[i++] =
-                        (uint8_t)qi_clamp(want_pool(t, &v, average, n, oy, ox, c), lo, hi);
+                        (uint8_t)qi_clamp(want_pool(t, &v, average, once, n, oy, ox, c), lo, hi);
     trial_end(t, "pool", number);
 }
 
@@ -478,7 +499,8 @@ static void trial_mean(int number)
     random_clamp(t, &lo, &hi);
     trial_io(t, 4, x, 4, y);
     int32_t const params[] = {mask, test_random_in(&t->seed, 1 << 29, INT32_MAX), -5, lo, hi};
-    net_op(t->g, "mean", QI_ROUND_TWICE, 1, &t->input, t->output, 5, params, 0);
+    qi_rounding const rounding = some_rounding(t, QI_ROUND_TWICE);
+    net_op(t->g, "mean", rounding, 1, &t->input, t->output, 5, params, 0);
     size_t i = 0;
     for (int32_t j = 0; j < x[0]; j++)
         for (int32_t k = 0; k < x[1]; k++)
@@ -492,8 +514,8 @@ static void trial_mean(int number)
                 }
     for (i = 0; i < t->n_out; i++) {
         int32_t const acc = (int32_t)(sums[i] - n * t->x.zero_point);
-        t->want[i] =
-            (uint8_t)qi_clamp(qi_requantize(acc, params[1], params[2]) + t->y.zero_point, lo, hi);
+        t->want[i] = (uint8_t)qi_clamp(
+            rounded(rounding, acc, params[1], params[2]) + t->y.zero_point, lo, hi);
     }
     trial_end(t, "mean", number);
 }
@@ -509,10 +531,11 @@ static void trial_requantize(int number)
     trial_io(t, 1, dims, 1, dims);
     int32_t const params[] = {test_random_in(&t->seed, 1 << 30, INT32_MAX),
                               test_random_in(&t->seed, -3, 3), lo, hi};
-    net_op(t->g, "requantize", QI_ROUND_TWICE, 1, &t->input, t->output, 4, params, 0);
+    qi_rounding const rounding = some_rounding(t, QI_ROUND_TWICE);
+    net_op(t->g, "requantize", rounding, 1, &t->input, t->output, 4, params, 0);
     for (size_t i = 0; i < t->n_in; i++) {
         int32_t const value =
-            qi_requantize(code_at(t->in, i, t->x) - t->x.zero_point, params[0], params[1]);
+            rounded(rounding, code_at(t->in, i, t->x) - t->x.zero_point, params[0], params[1]);
         t->want[i] = (uint8_t)qi_clamp(value + t->y.zero_point, lo, hi);
     }
     trial_end(t, "requantize", number);

@@ -98,15 +98,20 @@ static struct trial *trial_new(int number, codes_of c)
     return t;
 }
 
-static void trial_run(struct trial *t, const char *op)
+static void trial_run_by(struct trial *t, const char *op, qi_rounding rounding)
 {
     qat_qgraph *g = qat_qgraph_new();
     ck_assert_ptr_nonnull(g);
     int const x = net_activation(g, t->c, 4, t->x), y = net_activation(g, t->c, 4, t->y);
-    net_op(g, op, QI_ROUND_NONE, 1, &x, y, 2, t->params, 0);
+    net_op(g, op, rounding, 1, &x, y, 2, t->params, 0);
     net_io(g, x, y);
     net_run(g, (const void *[]){t->in}, (void *[]){t->got});
     qat_qgraph_free(g);
+}
+
+static void trial_run(struct trial *t, const char *op)
+{
+    trial_run_by(t, op, QI_ROUND_NONE);
 }
 
 static int32_t input_at(const struct trial *t, int n, int y, int x, int c)
@@ -247,6 +252,39 @@ static void trial_bilinear_s8(int number)
     free(t);
 }
 
+/** Rounding ONCE: the position as it is, in double, whose errors are far below 1e-9. */
+static double exact_at(const struct trial *t, int d, int i, int *lower, int *upper)
+{
+    int const align = t->params[0] && t->y[d] > 1;
+    double const r = (double)(t->x[d] - align) / (t->y[d] - align);
+    double const place = t->params[1] ? (i + 0.5) * r - 0.5 : i * r, whole = round(place);
+    double const floor_ = fabs(place - whole) < 1e-9 ? whole : floor(place);
+    *lower = (int)fmax(floor_, 0);
+    *upper = least(*lower + 1, t->x[d] - 1);
+    return fmax(place - *lower, 0); /* before the first pixel there is nothing else */
+}
+
+static int32_t expected_once(const struct trial *t, int n, int y, int x, int c)
+{
+    int y0, y1, x0, x1;
+    double const fy = exact_at(t, 1, y, &y0, &y1), fx = exact_at(t, 2, x, &x0, &x1);
+    double const sum = input_at(t, n, y0, x0, c) * (1 - fy) * (1 - fx) +
+                       input_at(t, n, y1, x0, c) * fy * (1 - fx) +
+                       input_at(t, n, y0, x1, c) * (1 - fy) * fx +
+                       input_at(t, n, y1, x1, c) * fy * fx;
+    return (int32_t)floor(sum + 0.5 + 1e-9);
+}
+
+static void trial_bilinear_once(int number)
+{
+    uint64_t seed = (uint64_t)number;
+    struct trial *t = trial_new(number, random_codes(&seed));
+    t->params[1] = t->params[0] ? 0 : t->params[1];
+    trial_run_by(t, "resize_bilinear", QI_ROUND_ONCE);
+    ck_assert_int_eq(differing(t, expected_once), 0);
+    free(t);
+}
+
 /* ------------------------------------------------------------------ refusals */
 
 struct sizes {
@@ -302,7 +340,9 @@ START_TEST(test_refused)
 END_TEST
 
 /** Each on TRIALS numbers, which seed it. */
-static const net_trial trials[] = {{"nearest", trial_nearest}, {"bilinear_s8", trial_bilinear_s8}};
+static const net_trial trials[] = {{"nearest", trial_nearest},
+                                   {"bilinear_s8", trial_bilinear_s8},
+                                   {"bilinear_once", trial_bilinear_once}};
 
 START_TEST(test_trials)
 {

@@ -95,6 +95,7 @@ qi_combine qi_combine_of(const qi_model *model, const qi_node *node)
                     .b = qi_codes_of(qi_input(model, node, 1)),
                     .y = {.mult = p[mult],
                           .right = -p[mult + 1],
+                          .once = node->rounding == QI_ROUND_ONCE,
                           .zero_point = y->zero_point - flip,
                           .lo = p[clamp] - flip,
                           .hi = p[clamp + 1] - flip,
@@ -132,13 +133,44 @@ void qi_binary_pack(const qi_elementwise *inner, const qi_model *model, const qi
         binary->has_line = qi_pair_line_of_node(model, node, &binary->line.pair);
 }
 
+int32_t qi_scaled(const qi_scaling *s, int32_t acc)
+{
+    return s->once ? qi_requantize_up(acc, s->mult, -s->right)
+                   : qi_requantize(acc, s->mult, -s->right);
+}
+
+/** What add and sub bring to their common scale. */
+static int32_t rescaled(const qi_combine *c, int which, uint8_t byte)
+{
+    qi_codes const codes = which ? c->b : c->a;
+    int32_t const x = ((byte ^ codes.flip) - codes.offset) * (1 << c->left_shift);
+    if (c->kind == QI_COMBINE_MUL)
+        return x;
+    return which ? qi_requantize(x, c->mult_b, -c->right_b)
+                 : qi_requantize(x, c->mult_a, -c->right_a);
+}
+
+/** Rounding ONCE, where no line was found. */
+static void combine_once(const qi_combine *c, const uint8_t *a, const uint8_t *b, uint8_t *y,
+                         size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        int32_t const p = rescaled(c, 0, a[i]), q = rescaled(c, 1, b[i]);
+        int32_t const acc = c->kind == QI_COMBINE_MUL   ? p * q
+                            : c->kind == QI_COMBINE_SUB ? p - q
+                                                        : p + q;
+        int64_t const code = (int64_t)qi_scaled(&c->y, acc) + c->y.zero_point;
+        y[i] = (uint8_t)(qi_clamp(qi_saturate_i64(code), c->y.lo, c->y.hi) ^ c->y.y_flip);
+    }
+}
+
 void qi_binary_run(const qi_elementwise *inner, const qi_model *model, const qi_node *node,
                    const qi_binary *binary, const uint8_t *a, const uint8_t *b, uint8_t *y,
                    size_t n)
 {
     if (!binary->has_line) {
         qi_combine const c = qi_combine_of(model, node);
-        inner->combine(&c, a, b, y, n);
+        (c.y.once ? combine_once : inner->combine)(&c, a, b, y, n);
     } else if (node->kernel == &qi_kernel_mul) {
         inner->product_line(&binary->line.product, a, b, y, n);
     } else {

@@ -11,6 +11,9 @@
  * every 256 pixels. With sum q = sum x' - flip * pixels
  *
  *   average = sum q / pixels, half away from zero        mean = requantize(sum q - pixels * Z)
+ *
+ * With rounding ONCE halves go up, as sum x' / pixels has them: so the averages are those of x',
+ * and get the flip afterwards.
  */
 #include "infer/host/loops/elementwise.h"
 #include "infer/host/loops/fast.h"
@@ -61,6 +64,7 @@ struct line {
     const qi_elementwise *inner;
     qi_window g;
     uint8_t flip;
+    int32_t once; /* rounding ONCE */
     int32_t lo, hi;
     const uint8_t *x; /* the first of its rows */
     uint8_t *y;
@@ -77,6 +81,7 @@ static struct line line_at(const qi_fast_call *call, int32_t index)
     return (struct line){.inner = call->isa->elementwise,
                          .g = g,
                          .flip = qi_input(call->model, call->node, 0)->type == QI_S8 ? 0x80 : 0,
+                         .once = call->node->rounding == QI_ROUND_ONCE,
                          .lo = call->node->params[QI_POOL_CLAMP_LO],
                          .hi = call->node->params[QI_POOL_CLAMP_HI],
                          .x = (const uint8_t *)call->in[0] + first * row,
@@ -130,9 +135,12 @@ static void average_large(const struct line *l, int32_t columns, const uint8_t *
                                  .channels = l->channels - c < CHUNK ? l->channels - c : CHUNK};
         int32_t sums[CHUNK];
         sum_window(&w, sums);
-        for (size_t i = 0; i < w.channels; i++)
-            y[c + i] = (uint8_t)qi_clamp(qi_divide_half_away(sums[i] - pixels * l->flip, pixels),
-                                         l->lo, l->hi);
+        for (size_t i = 0; i < w.channels; i++) {
+            int32_t const sum = sums[i] - pixels * l->flip;
+            int32_t const mean =
+                l->once ? qi_divide_half_up(sum, pixels) : qi_divide_half_away(sum, pixels);
+            y[c + i] = (uint8_t)qi_clamp(mean, l->lo, l->hi);
+        }
     }
 }
 
@@ -140,13 +148,16 @@ static void average_large(const struct line *l, int32_t columns, const uint8_t *
 static void average_small(const struct line *l, const struct run *r, const uint16_t *columns,
                           uint8_t *y)
 {
-    qi_divisor const by = {l->rows * r->columns, l->lo, l->hi, l->flip};
+    int32_t const up = l->once ? l->flip : 0;
+    qi_divisor const by = {l->rows * r->columns, l->lo + up, l->hi + up, (uint8_t)(l->flip - up)};
     size_t const all = (size_t)r->outputs * l->channels;
     for (size_t i = 0; i < all; i += MOST_AT_ONCE) {
         size_t const n = all - i < MOST_AT_ONCE ? all - i : MOST_AT_ONCE;
         uint16_t sums[MOST_AT_ONCE];
         l->inner->sum_sums(columns + r->from + i, l->channels, (size_t)r->columns, sums, n);
         l->inner->divide(sums, &by, y + i, n);
+        if (up)
+            l->inner->flip((uint8_t)up, y + i, y + i, n);
     }
 }
 
@@ -206,15 +217,18 @@ const qi_fast qi_fast_max_pool2d = {.kernel = &qi_kernel_max_pool2d,
 
 /* ------------------------------------------------------------------ mean */
 
-/** Accepts axes 1 and 2 of [N,H,W,C], only right shifts, and sums before them that fit int32. */
+/**
+ * Accepts axes 1 and 2 of [N,H,W,C], rounding TWICE, only right shifts, and sums before them that
+ * fit int32.
+ */
 static int mean_accepts(const qi_isa *isa, const qi_model *model, const qi_node *node)
 {
     const qi_tensor *x = qi_input(model, node, 0);
     int32_t const shift = node->params[QI_MEAN_SHIFT];
     int64_t const most = (int64_t)x->dims[1] * x->dims[2] * 255;
     int64_t const half = shift < 0 ? INT64_C(1) << (-shift - 1) : 0;
-    return isa->elementwise && x->rank == 4 && node->params[QI_MEAN_AXIS_MASK] == 6 && shift <= 0 &&
-           most + half <= INT32_MAX;
+    return isa->elementwise && x->rank == 4 && node->params[QI_MEAN_AXIS_MASK] == 6 &&
+           node->rounding == QI_ROUND_TWICE && shift <= 0 && most + half <= INT32_MAX;
 }
 
 static int32_t chunks_of(const qi_tensor *x)

@@ -15,10 +15,11 @@ uint8_t qi_pair_line_code(const qi_pair_line *l, uint8_t a, uint8_t b)
 /** Positions are in units of 2^-32 of a code, slopes and bounds of B in units of 2^-24. */
 enum { NEAR = 1 << 20, MOST_PAIRS = 256, REACH = 4, HALF = 128 };
 
-/** An operand: what it adds to the position, and the rescaled value, by u + 128. */
+/** An operand: what it adds to the position, and the rescaled value, by u + 128; and its codes. */
 struct operand {
     int64_t at[QI_TABLE];
     int32_t value[QI_TABLE];
+    int first, end;
 };
 
 /** A pair whose position is near a step: the line must be at or above `bound`, or below it. */
@@ -33,8 +34,11 @@ struct near_pairs {
     struct near_pair of[MOST_PAIRS];
 };
 
-static void fill_operand(const qi_combine *c, int which, struct operand *o)
+static void fill_operand(const qi_combine *c, int which, const qi_tensor *t, struct operand *o)
 {
+    int const by = t->type == QI_U8 ? 0 : HALF;
+    o->first = qi_code_lo(t) + by;
+    o->end = qi_code_hi(t) + by + 1;
     qi_codes const codes = which ? c->b : c->a;
     int32_t const mult = which ? c->mult_b : c->mult_a, right = which ? c->right_b : c->right_a;
     int const sign = which && c->kind == QI_COMBINE_SUB ? -1 : 1;
@@ -57,7 +61,7 @@ static void add_pair(const qi_combine *c, const struct operand o[2], int i, int 
 {
     int32_t const step = (int32_t)((position(o, i, j) + NEAR) >> 32);
     int64_t const code = (int64_t)step + c->y.zero_point;
-    int32_t const value = qi_requantize(o[0].value[i] + o[1].value[j], c->y.mult, -c->y.right);
+    int32_t const value = qi_scaled(&c->y, o[0].value[i] + o[1].value[j]);
     if (code <= c->y.lo || code > c->y.hi)
         return;
     if (pairs->count < MOST_PAIRS)
@@ -72,12 +76,12 @@ static int find_pairs(const qi_combine *c, const struct operand o[2], struct nea
     uint32_t b[QI_TABLE];
     for (int j = 0; j < QI_TABLE; j++)
         b[j] = (uint32_t)o[1].at[j] + (UINT32_C(1) << 31) + NEAR;
-    for (int i = 0; i < QI_TABLE && pairs->count <= MOST_PAIRS; i++) {
+    for (int i = o[0].first; i < o[0].end && pairs->count <= MOST_PAIRS; i++) {
         uint32_t const a = (uint32_t)o[0].at[i];
         int some = 0;
-        for (int j = 0; j < QI_TABLE; j++)
+        for (int j = o[1].first; j < o[1].end; j++)
             some |= a + b[j] <= 2 * NEAR;
-        for (int j = 0; some && j < QI_TABLE; j++)
+        for (int j = o[1].first; some && j < o[1].end; j++)
             if (a + b[j] <= 2 * NEAR)
                 add_pair(c, o, i, j, pairs);
     }
@@ -99,7 +103,7 @@ struct error {
 static struct error error_of(const struct operand *o, int64_t slope)
 {
     int64_t least = INT64_MAX, most = INT64_MIN;
-    for (int i = 0; i < QI_TABLE; i++) {
+    for (int i = o->first; i < o->end; i++) {
         int64_t const e = (i - HALF) * slope * 256 - o->at[i];
         least = e < least ? e : least;
         most = e > most ? e : most;
@@ -168,8 +172,8 @@ int qi_pair_line_of_node(const qi_model *model, const qi_node *node, qi_pair_lin
                            .y_flip = c.y.y_flip,
                            .lo = (int8_t)c.y.lo,
                            .hi = (int8_t)c.y.hi};
-    fill_operand(&c, 0, &o[0]);
-    fill_operand(&c, 1, &o[1]);
+    fill_operand(&c, 0, qi_input(model, node, 0), &o[0]);
+    fill_operand(&c, 1, qi_input(model, node, 1), &o[1]);
     if (!find_pairs(&c, o, &pairs))
         return 0;
     for (int k = 0; k < WIDTH * WIDTH; k++) {

@@ -3,12 +3,12 @@
  *
  *   y = clamp(floor((A1 u1 + A2 u2 + B) / 2^24))
  *
- * The core rounds four times, and its steps lie elsewhere. But only pairs of codes matter, 65,536
- * of them, and each leaves room for the line. With the core's own rescaled operands s1, s2, the
- * multiplier m and the right shift n of its last step, p = (s1 + s2) m and q = 31 + n, its code is
- * (sum_line.h)
+ * The core rounds four times, and its steps lie elsewhere. But only pairs of codes matter, at most
+ * 65,536 of them, and each leaves room for the line. With the core's own rescaled operands s1, s2,
+ * the multiplier m and the right shift n of its last step, p = (s1 + s2) m and q = 31 + n, its code
+ * is (sum_line.h)
  *
- *   Z + floor(E),   E = (p + 2^(30 + n) +- 2^30) / 2^q
+ *   Z + floor(E),   E = (p + 2^(30 + n) +- 2^30) / 2^q        rounding ONCE: without +- 2^30
  *
  * Let the line be nowhere further than 2^-12 from E + Z. This needs no pairs: E is a sum of two
  * functions of one code each, and so is its distance from the line, but for the +-. Then the line's

@@ -40,8 +40,7 @@ static struct range products_of(struct range a, struct range b)
 
 static int32_t code_of(const qi_scaling *y, int32_t product)
 {
-    int32_t const value = qi_requantize(product, y->mult, -y->right);
-    return qi_clamp(value + y->zero_point, y->lo, y->hi);
+    return qi_clamp(qi_scaled(y, product) + y->zero_point, y->lo, y->hi);
 }
 
 /** The first product with at least this code; r.most + 1 if there is none. */

@@ -17,6 +17,7 @@ enum { QI_TABLE = 256 };
 /** Requantization with one multiplier. shift = -right, 0..31; sums always fit int32. */
 typedef struct qi_scaling {
     int32_t mult, right;
+    int32_t once; /* rounding ONCE, which inner loops do not have; else TWICE */
     int32_t zero_point, lo,
         hi; /* of the output, as signed codes; y_flip turns them into QI_U8 codes */
     uint8_t y_flip;
@@ -67,7 +68,13 @@ typedef struct qi_product_line {
 int qi_shifts_right(const qi_node *node);
 qi_combine qi_combine_of(const qi_model *model, const qi_node *node);
 
-/** How add, sub or mul of two runs of codes is computed: by a line, or else by qi_combine. */
+/** A sum or a product by the multiplier of a scaling, without its zero_point. */
+int32_t qi_scaled(const qi_scaling *s, int32_t acc);
+
+/**
+ * How add, sub or mul of two runs of codes is computed: by a line, or else by qi_combine; of
+ * rounding ONCE, code by code.
+ */
 typedef struct qi_binary {
     int32_t has_line;
     union {
