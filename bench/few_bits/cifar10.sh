@@ -192,6 +192,7 @@ if [ $only_table = no ]; then
     done
 fi
 mkdir -p "$out"
-estimate >&2
+estimate
+echo
 table | tee "$out/table.md"
 exit "${PIPESTATUS[0]}"
