@@ -62,7 +62,7 @@ run() { # run <cell...>
         [ "$2" != all ] || for end in @first @last; do
             settings+=("quant.layer $end.weight_bits=$3" "quant.layer $end.input_bits=$4")
         done
-        [ "$1" = resnet8 ] || settings+=("train.init=$float")
+        if [ "$1" = resnet8 ]; then settings+=(distill.weight=1); else settings+=("train.init=$float"); fi
         train "$dir" "$few" - "${settings[@]}"
         deploy "$dir" "$few" "$dir/last.ckpt" --samples 1000
         ;;

@@ -193,6 +193,7 @@ const gradient_exemption gradient_exemptions[] = {
     {"tqt_weights", "straight-through: unit/test_quantizers.c"},
     {"lsq", "straight-through: unit/test_quantizers.c"},
     {"lsq_weights", "straight-through: unit/test_quantizers.c"},
+    {"pact", "straight-through: unit/test_quantizer_gradients.c"},
     {"ema_grid", "straight-through: unit/test_quantizers.c"},
     {"ema_grid_weights", "straight-through: unit/test_quantizers.c"},
     {"bwn_weights", "straight-through: unit/test_schemes.c"},

@@ -108,7 +108,8 @@ START_TEST(wrong_short_records_are_refused)
     ck_assert_int_eq(changed(qm, count, node + QM_SHORT_NODE_FIRST + 3, 0xff), QI_ERR_FORMAT);
     ck_assert_int_eq(changed(qm, count, node + QM_SHORT_NODE_N_INPUTS + 1, 0xff), QI_ERR_FORMAT);
     ck_assert_int_eq(changed(qm, count, node + QM_SHORT_NODE_N_OUTPUTS, 0), QI_ERR_FORMAT);
-    ck_assert_int_eq(changed(qm, count, node + QM_SHORT_NODE_ROUNDING, 5), QI_ERR_FORMAT);
+    ck_assert_int_eq(changed(qm, count, node + QM_SHORT_NODE_ROUNDING, QI_ROUND_ONCE + 1),
+                     QI_ERR_FORMAT);
     ck_assert_int_eq(changed(qm, count, node + QM_SHORT_NODE_FRACTION, 16), QI_ERR_FORMAT);
     free(qm);
 }
