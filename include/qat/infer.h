@@ -403,7 +403,7 @@ int32_t qi_output_at(const qi_model *model, int32_t i); /* tensor index */
 size_t qi_unpacked_bytes(const qi_tensor *tensor);
 size_t qi_bytes_in_file(const qi_tensor *tensor);
 /**
- * Write the codes of a packed constant, a byte each.
+ * Write the codes of a constant of bytes, packed or not, a byte each.
  * @param codes  qi_unpacked_bytes() of them
  */
 void qi_unpack(const qi_tensor *tensor, uint8_t *codes);

@@ -177,19 +177,27 @@ static void pact_start(const qat_grid *grid, const qat_statistics *seen, float *
     pact_limit(grid, seen, learned);
 }
 
+/** The scale of the end t, before it is rounded to a power of two. */
+static double pact_scale(const qat_grid *grid, const qat_statistics *seen, const float *learned)
+{
+    return (has_two_ends(seen) ? 2 : 1) * (double)learned[0] / qat_grid_steps(grid);
+}
+
 static qat_qparams pact_choose(const qat_grid *grid, const qat_statistics *seen,
                                const float *learned)
 {
-    double const end = (double)learned[0], lower = has_two_ends(seen) ? -end : 0;
     if (seen->min == 0 && seen->max == 0)
         return qat_range_qparams(grid, 0, 0);
-    return qat_scale_qparams(grid, (end - lower) / qat_grid_steps(grid), lower);
+    return qat_scale_qparams(grid, pact_scale(grid, seen, learned),
+                             has_two_ends(seen) ? -(double)learned[0] : 0);
 }
 
 static void pact_learn(const qat_grid *grid, const qat_statistics *seen, const qat_qparams *p,
                        const float *learned, const qat_range_sums *sums, double *gradient)
 {
-    gradient[0] = sums->above - (has_two_ends(seen) ? sums->below : 0);
+    double const rounded =
+        grid->power_of_two ? (double)p->scale / pact_scale(grid, seen, learned) : 1;
+    gradient[0] = rounded * (sums->above - (has_two_ends(seen) ? sums->below : 0));
 }
 
 /* ------------------------------------------------------------------ entries */

@@ -149,6 +149,15 @@ static void keep_ratio(const builder *b, const fv *x, struct given *g, bool smal
         g->numbers[i] = floor(scale * (double)x->dims[g->axes[i]] + 0.5);
 }
 
+/** The first number that is none; NULL: all are finite. */
+static const float *not_finite(const float *numbers, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!isfinite(numbers[i]))
+            return &numbers[i];
+    return NULL;
+}
+
 static qat_status sizes_of(builder *b, const fv *x, fv_resize *r)
 {
     int64_t axes[QAT_FOREIGN_RANK];
@@ -167,6 +176,8 @@ static qat_status sizes_of(builder *b, const fv *x, fv_resize *r)
         st = fv_floats(b, 1, "roi", &roi);
     if (!st && crops)
         st = check_count(b, &g, "pairs of roi", roi ? roi->count / 2 : 0);
+    if (!st && crops && not_finite(roi->floats, roi->count))
+        st = fv_refuse(b, "roi holds %g", (double)*not_finite(roi->floats, roi->count));
     if (st)
         return st;
     if (g.are_sizes && strcmp(policy, "stretch") != 0)
@@ -235,6 +246,9 @@ qat_status fv_resize_of(builder *b, const fv *x, fv_resize *r)
         .antialias = fv_attr_int(b, "antialias", 0) != 0,
         .outside = (float)fv_attr_real(b, "extrapolation_value", 0)};
     qat_status st = check_texts(b, r, mode);
+    if (!st && !(isfinite(r->cubic_a) && isfinite(r->outside)))
+        st = fv_refuse(b, "attribute cubic_coeff_a or extrapolation_value: %g, %g", r->cubic_a,
+                       (double)r->outside);
     if (!st)
         st = sizes_of(b, x, r);
     if (!st)

@@ -121,6 +121,10 @@ void qi_unpack_row(const qi_rows *rows, size_t row, size_t at, size_t n, uint8_t
 void qi_unpack(const qi_tensor *t, uint8_t *codes)
 {
     qi_rows const rows = qi_rows_of(t, t->data);
+    if (!t->is_packed) {
+        memcpy(codes, t->data, t->bytes);
+        return;
+    }
     for (size_t row = 0; row < (size_t)t->dims[0]; row++)
         qi_unpack_row(&rows, row, 0, rows.values, codes + row * rows.values);
 }

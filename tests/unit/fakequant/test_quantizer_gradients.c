@@ -294,6 +294,23 @@ START_TEST(test_pact)
 }
 END_TEST
 
+/* A scale that is rounded up by a factor moves by that factor. */
+START_TEST(test_pact_powers_of_two)
+{
+    static const float x[] = {0, 1, 9, 10}, up[] = {1, 2, 4, 8};
+    struct bench const b =
+        bench_build("pact", "bits=2 learn=1 power_of_two=1", false, QAT_SHAPE(1, 4));
+    memcpy(b.x->value, x, sizeof x);
+    bench_observe(&b);
+    bench_learned(&b)[0] = 4.5f; /* s: 1.5, up to 2, of codes 0..3 */
+    qat_run const run = bench_train_at(1);
+    qat_graph_forward(g, &run);
+    ck_assert_float_eq(b.q->value[3], 6);
+    bench_backward(&b, up, &run);
+    ck_assert_float_eq_tol(bench_learned_grad(&b)[0], 12 * 2 / 1.5f, 1e-5f);
+}
+END_TEST
+
 /* Weights inside the range are drawn to their codes, by 2 lambda (w - y); lambda rises. */
 START_TEST(test_dampening)
 {
@@ -353,6 +370,7 @@ int main(void)
     tcase_add_loop_test(tc, test_two_ends, 0, 8);
     tcase_add_test(tc, test_lsq_two_ends);
     tcase_add_loop_test(tc, test_pact, 0, 2);
+    tcase_add_test(tc, test_pact_powers_of_two);
     tcase_add_loop_test(tc, test_dampening, 0, 4);
     tcase_add_test(tc, test_by_hand);
     suite_add_tcase(suite, tc);

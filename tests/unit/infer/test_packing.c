@@ -515,6 +515,40 @@ START_TEST(shared_codes_are_packed_in_one_way)
 }
 END_TEST
 
+/** Constants that begin at one place and end at two. */
+START_TEST(beginnings_of_codes_are_constants_of_their_own)
+{
+    enum { ROWS = 2, DEPTH = 16 };
+    uint8_t codes[ROWS * DEPTH], back[ROWS * DEPTH];
+    size_t count;
+    qat_error err;
+    qi_host *host = NULL;
+    for (size_t i = 0; i < sizeof codes; i++)
+        codes[i] = (uint8_t)((int)(i * 7 % 15) - 7);
+    layer l = make_layer(FULLY_CONNECTED, (codes_of){QI_S8, 4, 0}, ROWS, DEPTH, codes);
+    qat_qtensor const of = l.graph->tensors[WEIGHTS];
+    int const twin = qat_qgraph_tensor(l.graph, &of, &err);
+    l.graph->ops[0].inputs[1] = twin;
+    uint8_t *qm = net_write(l.graph, NULL, NULL, &count);
+    uint8_t *record = (uint8_t *)(uintptr_t)record_of(qm, WEIGHTS);
+    record[QM_TENSOR_DIMS] = 1;
+    record[QM_TENSOR_SIZE] /= ROWS;
+    net_reseal(qm, count);
+    ck_assert_msg(!qi_host_open_bytes(&host, qm, count, "net", NULL, &err), "%s", err.message);
+    ck_assert_uint_eq(qi_host_unpacked_bytes(host), (1 + ROWS) * DEPTH);
+    const qi_model *m = qi_host_model(host);
+    ck_assert_uint_eq(qi_tensor_at(m, WEIGHTS)->bytes, DEPTH);
+    ck_assert_mem_eq(qi_tensor_at(m, WEIGHTS)->data, codes, DEPTH);
+    ck_assert_uint_eq(qi_tensor_at(m, twin)->bytes, ROWS * DEPTH);
+    ck_assert_mem_eq(qi_tensor_at(m, twin)->data, codes, ROWS * DEPTH);
+    qi_unpack(qi_tensor_at(m, twin), back); /* which the host has unpacked already */
+    ck_assert_mem_eq(back, codes, ROWS * DEPTH);
+    qi_host_close(host);
+    free(qm);
+    qat_qgraph_free(l.graph);
+}
+END_TEST
+
 /** What a host unpacks counts as memory. */
 START_TEST(unpacked_codes_are_limited)
 {
@@ -553,6 +587,7 @@ int main(void)
     tcase_add_test(tc, digits_beyond_the_list_are_refused);
     tcase_add_test(tc, only_weights_are_packed);
     tcase_add_test(tc, shared_codes_are_packed_in_one_way);
+    tcase_add_test(tc, beginnings_of_codes_are_constants_of_their_own);
     tcase_add_test(tc, unpacked_codes_are_limited);
     suite_add_tcase(suite, tc);
     return test_run_suite(suite);
