@@ -137,7 +137,7 @@ static qat_status fold_identity(builder *b)
 
 static qat_status fold_cast(builder *b)
 {
-    enum { FLOAT = 1, FLOAT16 = 10, DOUBLE = 11, BFLOAT16 = 16 };
+    enum { FLOAT = 1, BOOLEAN = 9, FLOAT16 = 10, DOUBLE = 11, BFLOAT16 = 16 };
     const qat_foreign_tensor *x = fold_input(b, 0);
     int64_t const to = fv_attr_int(b, "to", 0);
     bool const is_float = to == FLOAT || to == FLOAT16 || to == DOUBLE || to == BFLOAT16;
@@ -147,6 +147,8 @@ static qat_status fold_cast(builder *b)
         double const v = fold_value(x, i);
         if (is_float)
             ((float *)t->floats)[i] = (float)v;
+        else if (to == BOOLEAN)
+            ((int64_t *)t->ints)[i] = x->type == QAT_FOREIGN_INT ? x->ints[i] != 0 : v != 0;
         else
             ((int64_t *)t->ints)[i] = x->type == QAT_FOREIGN_INT ? x->ints[i]
                                       : fabs(v) < 9e18           ? (int64_t)v

@@ -31,8 +31,9 @@ static bool combine_ints(const char *op, int64_t x, int64_t y, int64_t *z)
         *z = divides ? x / y : 0;
         return divides;
     }
-    *z = divides ? x % y : 0; /* Mod: of the divisor's sign */
-    *z += divides && *z != 0 && (*z < 0) != (y < 0) ? y : 0;
+    *z = divides ? x % y : 0;
+    if (!strcmp(op, "Mod")) /* of the divisor's sign; with fmod = 1 of the dividend's */
+        *z += divides && *z != 0 && (*z < 0) != (y < 0) ? y : 0;
     return divides;
 }
 
@@ -74,7 +75,8 @@ static qat_status together(builder *b, int n, const qat_foreign_tensor **x)
 static qat_status fold_binary(builder *b)
 {
     const qat_foreign_tensor *x[] = {fold_input(b, 0), fold_input(b, 1)};
-    const char *op = b->node->op;
+    bool const is_fmod = !strcmp(b->node->op, "Mod") && fv_attr_int(b, "fmod", 0) != 0;
+    const char *op = is_fmod ? "fmod" : b->node->op;
     if (x[0]->type != x[1]->type)
         return fv_refuse(b, "of constants of different kinds");
     qat_status const st = together(b, 2, x);
@@ -137,6 +139,10 @@ static qat_status fold_unary(builder *b)
 {
     const qat_foreign_tensor *x = fold_input(b, 0);
     const char *op = b->node->op;
+    bool const keeps_integers =
+        !strcmp(op, "Neg") || !strcmp(op, "Abs") || !strcmp(op, "Floor") || !strcmp(op, "Ceil");
+    if (x->type == QAT_FOREIGN_INT && !keeps_integers)
+        return fv_refuse(b, "of integers");
     qat_foreign_tensor *t = fv_constant(b, x->type, x->rank, x->dims);
     for (size_t i = 0; t && i < t->count; i++) {
         if (x->type == QAT_FOREIGN_FLOAT) {

@@ -113,6 +113,35 @@ START_TEST(shapes_are_chosen)
 }
 END_TEST
 
+/* -7 mod 3, by both rules; 0.5 as a truth. */
+START_TEST(remainders_and_truths)
+{
+    static const float want[] = {2, -1, 1, 0};
+    static const float halves[] = {0.5F, 0};
+    static int inputs[3];
+    made_network n;
+    made_begin(&n, 1, (const int64_t[]){4});
+    int const x = made_list(&n, 1, (const int64_t[]){-7}),
+              y = made_list(&n, 1, (const int64_t[]){3});
+    int const of_divisor = made_node(&n, "Mod", x, y, -1);
+    int const of_dividend = made_node(&n, "Mod", x, y, -1);
+    made_int(&n, "fmod", 1);
+    int const two = made_constant(&n, 1, (const int64_t[]){2}, halves, NULL);
+    int const truth = made_node(&n, "Cast", two, -1, -1);
+    made_int(&n, "to", 9);
+    inputs[0] = of_divisor;
+    inputs[1] = of_dividend;
+    inputs[2] = truth;
+    made_node(&n, "Concat", 0, -1, -1);
+    n.nodes[3].inputs = inputs;
+    n.nodes[3].n_inputs = 3;
+    made_int(&n, "axis", 0);
+    made_node(&n, "Cast", n.output, -1, -1);
+    made_int(&n, "to", 1);
+    folds_to(&n, 4, want);
+}
+END_TEST
+
 START_TEST(what_has_no_result_is_refused)
 {
     made_network n;
@@ -127,6 +156,10 @@ START_TEST(what_has_no_result_is_refused)
     made_node(&n, "Pow", two, made_list(&n, 1, (const int64_t[]){63}), -1);
     made_node(&n, "Reshape", 0, n.output, -1);
     made_refuses(&n, 1, 1, 1, "cannot be combined");
+    made_begin(&n, 1, (const int64_t[]){1});
+    made_node(&n, "Sqrt", made_list(&n, 1, (const int64_t[]){4}), -1, -1);
+    made_node(&n, "Reshape", 0, n.output, -1);
+    made_refuses(&n, 1, 1, 1, "of integers");
 }
 END_TEST
 
@@ -139,6 +172,7 @@ int main(void)
     tcase_add_test(tc, joins_and_gathers_have_any_dimension);
     tcase_add_test(tc, parts_and_repetitions);
     tcase_add_test(tc, shapes_are_chosen);
+    tcase_add_test(tc, remainders_and_truths);
     tcase_add_test(tc, what_has_no_result_is_refused);
     suite_add_tcase(s, tc);
     return test_run_suite(s);

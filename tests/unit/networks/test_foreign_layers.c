@@ -127,7 +127,12 @@ END_TEST
 
 START_TEST(modes_are_checked)
 {
+    static const float region[] = {0, 0, NAN, 1};
     made_network n;
+    resize(&n, 2, 2, (const int64_t[]){3, 4}, NULL);
+    ((int *)n.nodes[0].inputs)[1] = made_constant(&n, 1, (const int64_t[]){4}, region, NULL);
+    made_text(&n, "coordinate_transformation_mode", "tf_crop_and_resize");
+    made_refuses(&n, 2, 2, 1, "roi holds nan");
     resize(&n, 2, 2, (const int64_t[]){3, 4}, NULL);
     made_text(&n, "mode", "lanczos");
     made_refuses(&n, 2, 2, 1, "attribute mode = lanczos");
