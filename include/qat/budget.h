@@ -73,15 +73,19 @@ typedef struct qat_budget qat_budget;
  */
 qat_status qat_budget_search(qat_budget **budget, const qat_recipe *recipe,
                              const qat_budget_options *options, qat_error *err);
+/** Free a result; NULL is allowed. What the functions below returned is then gone. */
 void qat_budget_free(qat_budget *budget);
 
+/** How many layers the network has, and layer i, in the order of the network. */
 int qat_budget_layers(const qat_budget *budget);
 const qat_budget_layer *qat_budget_layer_at(const qat_budget *budget, int i);
-/** The choice; flash that is not weights; RAM on a device. */
+/** The sums of the choice. */
 const qat_budget_point *qat_budget_chosen(const qat_budget *budget);
+/** The bytes of its .qm that are not weights. */
 int64_t qat_budget_other_flash(const qat_budget *budget);
+/** The bytes of RAM that it needs on a device: arena and model memory. */
 int64_t qat_budget_ram(const qat_budget *budget);
-/** The curve, by rising flash. */
+/** How many points the curve has, and point i, by rising flash. */
 int qat_budget_points(const qat_budget *budget);
 const qat_budget_point *qat_budget_point_at(const qat_budget *budget, int i);
 /** The path of budget.ini. */

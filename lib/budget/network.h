@@ -40,9 +40,10 @@ qat_status budget_network_find(budget_network *net, const qat_recipe *recipe,
 void budget_network_free(budget_network *net);
 
 /**
- * The bytes of weights in a .qm, packed: `bits` each, or, as weights of 2 bits have three codes,
- * five in a byte, after a list of the codes. Rows (by the first dimension) begin with a byte of
- * their own, and the whole begins at a multiple of 16. This is the only place that knows it.
+ * The bytes of weights in a .qm, packed: `bits` each; or five in a byte after a list of the codes,
+ * as weights of 2 bits have three codes. Rows (by the first dimension) begin with a byte of their
+ * own, and the whole begins at a multiple of 16. qm_pack (lib/convert) packs so, and takes fewer
+ * bytes where a layer uses few of its codes.
  */
 int64_t budget_packed_bytes(const qat_shape *weights, int bits);
 
