@@ -8,9 +8,9 @@
 #include "autograd/loops/tiles.h"
 #include "fakequant/quantizer.h"
 
-/** The state of a channel in this step. */
+/** The state of a channel in this step. Pieces, which have doubles, stand behind the channels. */
 typedef struct qz_channel {
-    qat_qparams p;
+    _Alignas(double) qat_qparams p;
     qat_statistics seen;
     float learned[QAT_QUANTIZER_LEARNED_MAX];
 } qz_channel;
