@@ -80,7 +80,7 @@ static qat_status dilated_maximum(builder *b, int axis, const fv_direction *d, f
     int64_t const in = x->dims[axis], n = fv_windows(d, in);
     int64_t dims[QAT_FOREIGN_RANK];
     int64_t *at = fv_take(b, &b->arena, (size_t)(n > 0 ? n : 1), sizeof *at);
-    fv *taps = fv_take(b, &b->arena, (size_t)d->kernel, sizeof *taps), all;
+    fv *taps = fv_take(b, &b->arena, (size_t)d->kernel, sizeof *taps), all = {0};
     if (n < 1 || x->rank == QAT_FOREIGN_RANK)
         return fv_refuse(b, "its window is larger than dimension %d", axis);
     if (!at || !taps)
