@@ -192,17 +192,14 @@ qat_status budget_measure(qat_budget *b, budget_meter *m, budget_table *table, q
     return st;
 }
 
-/** "choice,simulated,8-4-2-...": the bits of all items that have a choice. */
+/** "choice,simulated,conv1 w8 conv1 a8 conv2 w4 ...": the bits of all items, also of those kept. */
 static qat_status simulated_key(const qat_budget *b, const int *choice, char **key, qat_error *err)
 {
     qat_writer w = {0};
-    const char *dash = "";
     qat_write_text(&w, "choice,simulated,");
     for (int i = 0; i < b->net.n_items; i++)
-        if (b->net.items[i].n > 1) {
-            qat_write_text(&w, "%s%d", dash, b->net.items[i].bits[choice[i]]);
-            dash = "-";
-        }
+        qat_write_text(&w, "%s%s %c%d", i ? " " : "", name_of(b, i),
+                       b->net.tensors[i].weights ? 'w' : 'a', b->net.items[i].bits[choice[i]]);
     qat_write_u8(&w, 0);
     *key = w.failed ? NULL : (char *)w.bytes;
     if (w.failed)

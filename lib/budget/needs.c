@@ -152,7 +152,7 @@ static qat_status needs_of(needs *n, const qat_budget *b, const budget_meter *m,
 qat_status budget_other_flash(int64_t *bytes, const qat_budget *b, const budget_meter *m,
                               const int *choice, qat_error *err)
 {
-    needs all;
+    needs all = {0};
     qat_status const st = needs_of(&all, b, m, choice, BUDGET_BYTE_WEIGHTS, err);
     *bytes = all.file;
     for (int i = 0; i < b->net.n_items; i++)
@@ -192,7 +192,7 @@ static qat_status check_ram(qat_budget *b, const budget_meter *m, qat_error *err
     int const n = b->net.n_items;
     int64_t const limit = b->recipe->budget.ram;
     int *choice = calloc((size_t)n + 1, sizeof *choice);
-    needs most, least = {0};
+    needs most = {0}, least = {0};
     char where[QAT_RECIPE_WHERE_MAX];
     if (!choice)
         return qat_out_of_memory(err, "budget");
@@ -232,8 +232,8 @@ qat_status budget_check_ram(qat_budget *b, const budget_meter *m, qat_error *err
 
 /* ------------------------------------------------------------------ the least */
 
-/** "conv1 2, conv2 2, ...": the fewest bits, cut to fit. */
-static void least_text(const budget_network *net, char *text, size_t max)
+/** "conv1 2, conv2 2, ...": the bits of a choice, cut to fit. */
+static void bits_text(const budget_network *net, const int *choice, char *text, size_t max)
 {
     size_t at = 0;
     *text = 0;
@@ -243,43 +243,79 @@ static void least_text(const budget_network *net, char *text, size_t max)
         if (t->weights || item->n > 1)
             at += (size_t)snprintf(text + at, max - at, "%s%s%s %d%s", at ? ", " : "",
                                    net->layers[t->layer].name, t->weights ? "" : "'s output",
-                                   item->bits[item->n - 1], t->kept ? " (kept)" : "");
+                                   item->bits[choice[i]], t->kept ? " (kept)" : "");
     }
     if (at >= max && max > 4)
         strcpy(text + max - 4, "...");
 }
 
 static qat_status check_limit(const qat_budget *b, const char *key, int64_t limit, int64_t least,
-                              const char *unit, qat_error *err)
+                              const char *unit, const int *choice, qat_error *err)
 {
     char where[QAT_RECIPE_WHERE_MAX], bits[240];
     if (!limit || least <= limit)
         return QAT_OK;
     qat_recipe_where(b->recipe, "budget", key, where);
-    least_text(&b->net, bits, sizeof bits);
+    bits_text(&b->net, choice, bits, sizeof bits);
     return qat_fail(err, QAT_ERR_ARGUMENT,
                     "%s: budget.%s = %lld: the least that is possible is %lld%s, with bits %s",
                     where, key, (long long)limit, (long long)least, unit, bits);
 }
 
-qat_status budget_check_needs(qat_budget *b, const budget_meter *m, qat_error *err)
+/**
+ * Find the choice that makes the smallest file. Outputs of the fewest bits may be what makes it
+ * larger: those of a kept layer, which they are concatenated with, are then requantized. So outputs
+ * of the most bits are tried, too, if macs_bits allows them.
+ */
+static qat_status find_least(qat_budget *b, const budget_meter *m, int *choice, qat_error *err)
+{
+    const budget_item *items = b->net.items;
+    int const n = b->net.n_items;
+    int64_t few, many;
+    int64_t const most = budget_sums_of(items, n, choice).bytes; /* all are 0 */
+    qat_status st = budget_other_flash(&many, b, m, choice, err);
+    budget_least(items, n, b->least);
+    if (!st)
+        st = budget_other_flash(&few, b, m, b->least, err);
+    if (st)
+        return st;
+    for (int i = 0; i < n; i++)
+        if (b->net.tensors[i].weights)
+            choice[i] = b->least[i];
+    b->most_flash = most + many;
+    b->other_flash = few;
+    if (many > few || budget_sums_of(items, n, choice).macs_bits > b->limits.macs_bits)
+        return QAT_OK;
+    memcpy(b->least, choice, (size_t)n * sizeof *choice);
+    b->other_flash = many;
+    return QAT_OK;
+}
+
+static qat_status check_limits(qat_budget *b, const budget_meter *m, int *choice, qat_error *err)
 {
     const qat_recipe *r = b->recipe;
-    int *least = calloc((size_t)b->net.n_items + 1, sizeof *least);
-    qat_status st = least ? budget_other_flash(&b->other_flash, b, m, least, err)
-                          : qat_out_of_memory(err, "budget");
-    if (!st)
-        st = check_ram(b, m, err);
-    if (st) {
-        free(least);
+    const budget_item *items = b->net.items;
+    int const n = b->net.n_items;
+    b->limits.macs_bits = r->budget.macs_bits ? r->budget.macs_bits : BUDGET_NO_LIMIT;
+    qat_status st = find_least(b, m, choice, err);
+    if (st)
         return st;
-    }
-    budget_least(b->net.items, b->net.n_items, least);
-    budget_sums const sums = budget_sums_of(b->net.items, b->net.n_items, least);
-    free(least);
-    b->limits = (budget_limits){
-        .bytes = r->budget.flash ? r->budget.flash - b->other_flash : BUDGET_NO_LIMIT,
-        .macs_bits = r->budget.macs_bits ? r->budget.macs_bits : BUDGET_NO_LIMIT};
-    st = check_limit(b, "flash", r->budget.flash, sums.bytes + b->other_flash, " bytes", err);
-    return st ? st : check_limit(b, "macs_bits", r->budget.macs_bits, sums.macs_bits, "", err);
+    int64_t const least = budget_sums_of(items, n, b->least).bytes + b->other_flash;
+    b->limits.bytes = r->budget.flash ? r->budget.flash - b->other_flash : BUDGET_NO_LIMIT;
+    st = check_limit(b, "flash", r->budget.flash, least, " bytes", b->least, err);
+    budget_least(items, n, choice);
+    int64_t const macs_bits = budget_sums_of(items, n, choice).macs_bits;
+    return st ? st : check_limit(b, "macs_bits", r->budget.macs_bits, macs_bits, "", choice, err);
+}
+
+qat_status budget_check_needs(qat_budget *b, const budget_meter *m, qat_error *err)
+{
+    size_t const room = (size_t)b->net.n_items + 1;
+    int *choice = calloc(room, sizeof *choice);
+    b->least = calloc(room, sizeof *b->least);
+    qat_status st = choice && b->least ? check_ram(b, m, err) : qat_out_of_memory(err, "budget");
+    if (!st)
+        st = check_limits(b, m, choice, err);
+    free(choice);
+    return st;
 }

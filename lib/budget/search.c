@@ -63,13 +63,13 @@ static qat_status check_recipe(const qat_recipe *r, qat_error *err)
     return QAT_OK;
 }
 
-static qat_status path_in(char path[BUDGET_PATH_MAX], const char *dir, const char *name,
+qat_status budget_path_in(char path[BUDGET_PATH_MAX], const char *dir, const char *name,
                           qat_error *err)
 {
-    int const n = snprintf(path, BUDGET_PATH_MAX, "%s/%s", dir, name);
-    return n > 0 && n < BUDGET_PATH_MAX
-               ? QAT_OK
-               : qat_fail(err, QAT_ERR_ARGUMENT, "output.dir %.200s... is too long", dir);
+    if (strlen(dir) + sizeof "/sensitivity.csv" > BUDGET_PATH_MAX)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "output.dir %.200s... is too long", dir);
+    snprintf(path, BUDGET_PATH_MAX, "%s/%s", dir, name);
+    return QAT_OK;
 }
 
 /* ------------------------------------------------------------------ the table */
@@ -106,7 +106,7 @@ static qat_status open_table(budget_table *table, const qat_budget *b, const bud
     uint8_t digest[32];
     qat_status st = *b->recipe->budget.table
                         ? qat_expand_path(b->recipe->budget.table, path, sizeof path, err)
-                        : path_in(path, b->dir, "sensitivity.csv", err);
+                        : budget_path_in(path, b->dir, "sensitivity.csv", err);
     if (!st)
         st = budget_meter_digest(m, digest, err);
     if (st)
@@ -123,9 +123,23 @@ static qat_status open_table(budget_table *table, const qat_budget *b, const bud
 
 /* ------------------------------------------------------------------ solving */
 
+/** Take the choice that makes the smallest file, if that fits. */
+static qat_status take_least(const qat_budget *b, int64_t flash, int *choice, budget_sums *sums,
+                             int64_t *other, qat_error *err)
+{
+    memcpy(choice, b->least, (size_t)b->net.n_items * sizeof *choice);
+    *sums = budget_sums_of(b->net.items, b->net.n_items, choice);
+    *other = b->other_flash;
+    if (sums->bytes + *other <= flash)
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_ARGUMENT, "nothing fits %lld bytes: the least is %lld",
+                    (long long)flash, (long long)(sums->bytes + *other));
+}
+
 /**
  * Solve with so many bytes for the whole file. If the choice makes more of it that is not weights
- * than was thought, it is solved again with as many bytes less.
+ * than was thought, it is solved again with as many bytes less. If nothing is left then, it is the
+ * choice that makes the smallest file.
  */
 static qat_status solve_within(const qat_budget *b, const budget_meter *m, int64_t flash,
                                int *choice, budget_sums *sums, int64_t *other, qat_error *err)
@@ -137,10 +151,10 @@ static qat_status solve_within(const qat_budget *b, const budget_meter *m, int64
         limits.bytes = flash == BUDGET_NO_LIMIT ? flash : flash - thought;
         st = budget_solve(b->net.items, b->net.n_items, &limits, choice, sums, err);
         if (st == QAT_ERR_ARGUMENT && thought > b->other_flash)
-            st = QAT_OK; /* choice has the fewest bits, which do fit */
+            return take_least(b, flash, choice, sums, other, err);
         if (!st)
             st = budget_other_flash(other, b, m, choice, err);
-        thought = *other > thought ? *other : thought + 1;
+        thought = *other; /* larger than before, if it does not fit: so this ends */
     } while (!st && flash != BUDGET_NO_LIMIT && sums->bytes + *other > flash);
     return st;
 }
@@ -165,15 +179,13 @@ static qat_status find_curve(qat_budget *b, budget_meter *m, budget_table *table
     const budget_item *items = b->net.items;
     int const n = b->net.n_items;
     qat_status st = QAT_OK;
-    budget_least(items, n, choice);
-    int64_t const least = budget_sums_of(items, n, choice).bytes;
-    memset(choice, 0, (size_t)n * sizeof *choice);
-    int64_t const most = budget_sums_of(items, n, choice).bytes;
+    int64_t const least = budget_sums_of(items, n, b->least).bytes + b->other_flash;
+    int64_t const most = b->most_flash > least ? b->most_flash : least;
     for (int i = 0; !st && i < BUDGET_POINTS; i++) {
         qat_budget_point point;
-        int64_t const bytes = least + (most - least) * i / (BUDGET_POINTS - 1);
+        int64_t const flash = least + (most - least) * i / (BUDGET_POINTS - 1);
         int64_t other;
-        st = solve(b, m, table, b->other_flash + bytes, choice, &other, &point, err);
+        st = solve(b, m, table, flash, choice, &other, &point, err);
         if (!st && (!b->n_points || b->points[b->n_points - 1].flash < point.flash))
             b->points[b->n_points++] = point;
     }
@@ -245,7 +257,7 @@ qat_status qat_budget_search(qat_budget **budget, const qat_recipe *recipe,
     qat_status st = check_recipe(recipe, err);
     const char *dir = options->dir ? options->dir : recipe->output.dir;
     if (!st)
-        st = path_in(b->recipe_path, dir, "budget.ini", err);
+        st = budget_path_in(b->recipe_path, dir, "budget.ini", err);
     snprintf(b->dir, sizeof b->dir, "%s", dir);
     if (!st)
         st = search(b, &meter, options, err);
@@ -264,6 +276,7 @@ void qat_budget_free(qat_budget *b)
         return;
     budget_network_free(&b->net);
     free(b->choice);
+    free(b->least);
     free(b);
 }
 

@@ -12,13 +12,19 @@ struct qat_budget {
     char dir[BUDGET_PATH_MAX], recipe_path[BUDGET_PATH_MAX];
     budget_network net;
     budget_limits limits; /* bytes: of weights */
-    int64_t other_flash;  /* bytes of the .qm that are not weights */
+    int64_t other_flash;  /* bytes of the .qm that are not weights: of least, then of choice */
+    int64_t most_flash;   /* of the .qm with the most bits */
+    int *least;           /* by item: the choice that makes the smallest .qm */
     int64_t ram;
     int *choice; /* by item */
     qat_budget_point chosen, points[BUDGET_POINTS];
     int n_points;
     double base_loss; /* with the first choice of each item */
 };
+
+/** The path of a file in the search's folder; there must be room for the longest name of a file. */
+qat_status budget_path_in(char path[BUDGET_PATH_MAX], const char *dir, const char *name,
+                          qat_error *err);
 
 /* needs.c */
 
@@ -37,8 +43,9 @@ typedef enum budget_bits {
 qat_status budget_recipe_of(qat_recipe **made, const qat_recipe *recipe, const budget_network *net,
                             const int *choice, budget_bits bits, qat_error *err);
 /**
- * Find other_flash and ram, set limits, and check that something fits: else QAT_ERR_ARGUMENT, and
- * the message names the least that is possible. Choices that would need too much RAM are removed.
+ * Find least, other_flash, most_flash and ram, set limits, and check that something fits: else
+ * QAT_ERR_ARGUMENT, and the message names the least that is possible. Choices that would need too
+ * much RAM are removed.
  */
 qat_status budget_check_needs(qat_budget *b, const budget_meter *m, qat_error *err);
 

@@ -15,9 +15,10 @@ enum { BITS_MOST = 8 };
 static qat_status save(const qat_budget *b, const char *name, qat_writer *w, qat_error *err)
 {
     char path[BUDGET_PATH_MAX];
-    snprintf(path, sizeof path, "%.900s/%s", b->dir, name);
-    qat_status const st = w->failed ? qat_out_of_memory(err, path)
-                                    : qat_file_write_atomic(path, w->bytes, w->count, err);
+    qat_status st = budget_path_in(path, b->dir, name, err);
+    if (!st)
+        st = w->failed ? qat_out_of_memory(err, path)
+                       : qat_file_write_atomic(path, w->bytes, w->count, err);
     qat_writer_free(w);
     return st;
 }
@@ -90,7 +91,8 @@ static const qat_budget_layer *layer_of(const qat_budget *b, const char *line, s
  */
 static void write_keys(qat_writer *w, const qat_budget *b, const char *text, const char *defaults)
 {
-    char section[128] = "";
+    const char *head = text, *gap = "";
+    size_t head_n = 0; /* characters of a section's line that is not written yet */
     bool layers = false;
     while (*text) {
         size_t const n = strcspn(text, "\n"), d = strcspn(defaults, "\n");
@@ -98,15 +100,19 @@ static void write_keys(qat_writer *w, const qat_budget *b, const char *text, con
         if (*text == '[') {
             const qat_budget_layer *layer = layer_of(b, text, n);
             layers = layers || !same;
-            snprintf(section, sizeof section, "\n%.*s\n", (int)n, text);
+            head = text;
+            head_n = n;
+            gap = "\n";
             if (layers && layer) {
                 qat_write_text(w, "\n");
                 write_layer(w, layer);
-                memmove(section, section + 1, strlen(section));
+                gap = "";
             }
         } else if (n && (layers || !same)) {
-            qat_write_text(w, "%s%.*s\n", section, (int)n, text);
-            *section = 0;
+            if (head_n)
+                qat_write_text(w, "%s%.*s\n", gap, (int)head_n, head);
+            head_n = 0;
+            qat_write_text(w, "%.*s\n", (int)n, text);
         }
         text += n + (text[n] == '\n');
         defaults += d + (defaults[d] == '\n');

@@ -77,6 +77,53 @@ joined() { # joined <folder> <options...>
 check "outputs of different bits" joined join --set budget.flash=1M --set budget.macs_bits=400K
 check "their export" "$tools/qat-export" join/last.ckpt join.qm --samples 4
 is "the file has the size that was computed" "$(flash join)" "$(stat -c %s join.qm)"
+# one branch is kept: few bits of the other one make the file larger
+one_kept() { # one_kept <folder> <options...>
+    timeout 300 "$tools/qat-train" --budget join.ini --init join/float/last.ckpt --set budget.samples=50 --set budget.activation_bits=8,4 --set budget.weight_bits=8,4 --set budget.keep=a --out "$@"
+}
+check "one branch is kept" one_kept wide --set budget.flash=1M --dry-run
+is "and nothing needs few bits" "$(of_layer wide b activation_bits)" 8
+wide_least=$(sed -n '2s/,.*//p' wide/curve.csv)
+check "the least is one without further ops" one_kept exact --set budget.flash=$wide_least --dry-run
+is "and has that size" "$(flash exact)" $wide_least
+refuses "too few macs_bits" 2 "the least that is possible is" one_kept none --set budget.macs_bits=1
+least_macs=$(sed 's/.*the least that is possible is \([0-9]*\),.*/\1/' err.txt)
+few() { # few <folder> <options...>: with the least macs_bits
+    one_kept "$1" --set budget.macs_bits=$least_macs "${@:2}"
+}
+refuses "few bits, and too little flash" 2 ", with bits a 8 (kept), b 4, b's output 4, join's output 4, logits 4" few none --set budget.flash=1K
+few_least=$(sed 's/.*the least that is possible is \([0-9]*\) bytes,.*/\1/' err.txt)
+if [ "$few_least" -gt "$wide_least" ]; then ok "few bits take more: $few_least, not $wide_least bytes"; else not_ok "no more: $few_least, $wide_least bytes"; fi
+check "few bits, and room" few narrow --set budget.flash=1M --dry-run
+check "few bits, and no byte to spare" few spare --set budget.flash=$few_least
+is "the other branch has few, too" "$(of_layer spare a activation_bits) $(of_layer spare b activation_bits)" "8 4"
+check "their export" "$tools/qat-export" spare/last.ckpt spare.qm --samples 4
+is "the file has the least size" "$(flash spare) $(stat -c %s spare.qm)" "$few_least $few_least"
+refuses "a byte less" 2 "the least that is possible is $few_least bytes" few none --set budget.flash=$((few_least - 1))
+
+# ---------------------------------------------------------------- a table that several searches share
+alone_and_shared() { # alone_and_shared <folder> <options...>: the same, with a table of its own and a shared one
+    check "$1: a table of its own" budget "$1" --set budget.flash=1M "${@:2}" --dry-run
+    check "$1: the shared table" budget "$1-shared" --set budget.flash=1M --set budget.table=between.csv "${@:2}" --dry-run
+    for file in curve.csv budget.json; do same "$1: the same $file" $1/$file $1-shared/$file; done
+}
+alone_and_shared keep-1 --set budget.keep=conv1 --set budget.weight_bits=8,4
+alone_and_shared keep-3 --set budget.keep=conv3 --set budget.weight_bits=8,4
+alone_and_shared weights --set budget.keep=logits --set budget.weight_bits=8,4
+outputs=(--set budget.keep=logits --set budget.weight_bits=8 --set budget.activation_bits=8,4)
+refuses "outputs of too few bits" 2 "the least that is possible is" budget none --set budget.macs_bits=1 "${outputs[@]}"
+alone_and_shared outputs "${outputs[@]}" --set "budget.macs_bits=$(sed 's/.*the least that is possible is \([0-9]*\),.*/\1/' err.txt)"
+
+# ---------------------------------------------------------------- folders with long names
+long_folder() { # long_folder <characters>: its name
+    local name=$work/$(printf 'd%.0s' $(seq 200))/$(printf 'e%.0s' $(seq 200))/$(printf 'f%.0s' $(seq 200))/$(printf 'g%.0s' $(seq 200))/
+    printf '%s%s\n' "$name" "$(printf 'h%.0s' $(seq $(($1 - ${#name}))))"
+}
+long=$(long_folder 1000)
+check "a folder of 1000 characters" budget "$long" --set budget.flash=1M --dry-run
+for file in budget.ini budget.csv curve.csv budget.json sensitivity.csv; do check "has $file" test -s "$long/$file"; done
+refuses "a folder of 1008 characters" 2 "... is too long" budget "$(long_folder 1008)" --set budget.flash=1M --set budget.table=between.csv --dry-run
+check "nothing was written" test ! -e "$(long_folder 1008)"
 
 # ---------------------------------------------------------------- what cannot be
 refuses "too little flash" 2 "budget.flash = 1024: the least that is possible is $least bytes, with bits conv1 2, conv2 2, conv3 2, logits 2" budget none --set budget.flash=1K
