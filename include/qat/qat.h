@@ -26,15 +26,17 @@
  * A program that was compiled with older headers runs with every later library of the same soname,
  * because of structs only this changes:
  *
- *   no members here        qat_recipe, qat_graph, qi_host ...: anything, programs only ask
- * functions a member struct_size   qi_host_options, qat_train_options, qat_deploy_options,
- *                          qat_dataset_options, qat_write_options, qat_budget_options: members are
- * added at the end. 0, which a zeroed struct has, is the size of version 0.1; a program that sets
- * later members sets struct_size = sizeof, too. Larger than the library knows is
- * QAT_ERR_UNSUPPORTED given by the library   qat_dataset_info, qat_batch, qat_train_progress, by a
- * const pointer: members are added at the end shared with plugins    QAT_PLUGIN_STRUCTS: a plugin
- * says its version (plugin.h), and the library refuses another one all others             plain
- * data, which do not change; what is new is a new function
+ * - Structs without members here (qat_recipe, qat_graph, qi_host ...): anything, for programs only
+ *   ask functions.
+ * - Structs with a member struct_size (qi_host_options, qat_train_options, qat_deploy_options,
+ *   qat_dataset_options, qat_write_options, qat_budget_options): members are added at the end. 0,
+ *   which a zeroed struct has, is the size of version 0.1. A program that sets later members sets
+ *   struct_size = sizeof, too. More than the library knows is QAT_ERR_UNSUPPORTED.
+ * - Structs that the library gives by a const pointer (qat_dataset_info, qat_batch,
+ *   qat_train_progress): members are added at the end.
+ * - Structs shared with plugins (QAT_PLUGIN_STRUCTS): a plugin says its version (plugin.h), and the
+ *   library refuses another one.
+ * - All others are plain data, which do not change; what is new is a new function.
  */
 #ifndef QAT_QAT_H
 #define QAT_QAT_H
