@@ -13,10 +13,8 @@
 /** Beside numbers of bits. */
 enum { UNREAD = 0, MANY = 1 << 8 };
 
-static int most_wanted(const cert *c, const qat_node *tensor);
-
-/** What `reader` wants of its input k. */
-static int wanted_by(const cert *c, const qat_node *reader, int k)
+/** What `reader` wants of its input k; most: what is wanted of every later node. */
+static int wanted_by(const cert *c, const qat_node *reader, int k, const int *most)
 {
     const cert_node *info = cert_info(c, reader), *from = cert_info(c, reader->inputs[k]);
     if (info->kind == CERT_NONE || (info->layer >= 0 && info->layer == from->layer))
@@ -24,23 +22,25 @@ static int wanted_by(const cert *c, const qat_node *reader, int k)
     if (qat_node_is_op(reader, "carry"))
         return MANY;
     if (info->kind == CERT_PASS || info->kind == CERT_POOL || info->kind == CERT_CONCAT)
-        return most_wanted(c, reader);
+        return most[reader->index];
     return info->kind == CERT_ACCUMULATE && info->settings.input_bits ? info->settings.input_bits
                                                                       : MANY;
 }
 
-/** The most that any reader wants of a tensor. */
-static int most_wanted(const cert *c, const qat_node *tensor)
+/** The most that any reader wants of each node. Readers come later, so all of a node's are known.
+ */
+static void find_most_wanted(const cert *c, int *most)
 {
-    int most = cert_info(c, tensor)->is_output ? MANY : UNREAD;
-    for (int i = tensor->index + 1; i < c->count && most < MANY; i++) {
+    for (int i = c->count - 1; i >= 0; i--) {
         const qat_node *reader = qat_graph_node(c->graph, i);
+        if (c->nodes[i].is_output)
+            most[i] = MANY;
         for (int k = 0; k < reader->n_data; k++) {
-            int const bits = reader->inputs[k] == tensor ? wanted_by(c, reader, k) : UNREAD;
-            most = bits > most ? bits : most;
+            int *of = &most[reader->inputs[k]->index];
+            int const bits = wanted_by(c, reader, k, most);
+            *of = bits > *of ? bits : *of;
         }
     }
-    return most;
 }
 
 /** The node that a tensor of the file is named after. */
@@ -55,10 +55,10 @@ qat_status cert_narrow(cert *c)
     int *most = qat_arena_array(&c->arena, (size_t)c->count + 1, sizeof *most);
     if (!most)
         return qat_out_of_memory(c->err, "certificate");
+    find_most_wanted(c, most);
     for (int i = 0; i < c->count; i++) { /* copies in later steps have the bits of the first */
-        const qat_node *node = qat_graph_node(c->graph, i);
-        int const bits = most_wanted(c, node), first = cert_first_step(c, node)->index;
-        most[first] = bits > most[first] ? bits : most[first];
+        int *first = &most[cert_first_step(c, qat_graph_node(c->graph, i))->index];
+        *first = most[i] > *first ? most[i] : *first;
     }
     for (int i = 0; i < c->count; i++) {
         const qat_node *node = qat_graph_node(c->graph, i);

@@ -95,6 +95,8 @@ qat_status fv_floats(const builder *b, int i, const char *what,
 qat_status fv_ints(builder *b, int i, const char *attribute, int64_t *to, int most, int *n);
 /** An axis counted from the end if it is negative. */
 qat_status fv_axis(const builder *b, int64_t axis, int rank, int *result);
+/** Unsqueeze: dims with a 1 at each of its axes; *rank is that of `from`, then that of dims. */
+qat_status fv_unsqueezed(builder *b, const int64_t *from, int *rank, int64_t *dims);
 /** Set output i. */
 void fv_output(builder *b, int i, const fv *value);
 void fv_output_constant(builder *b, int i, const qat_foreign_tensor *constant);
@@ -147,6 +149,12 @@ qat_status fv_part(builder *b, const fv *x, int axis, int64_t begin, int64_t ste
                    fv *part);
 /** Positions at[0] .. at[n - 1] of a dimension, in any order, repeated or not. */
 qat_status fv_gather(builder *b, const fv *x, int axis, const int64_t *at, int64_t n, fv *y);
+/** What Slice takes of n axes, by its inputs or attributes: fv_cut_of gives the positions. */
+typedef struct fv_slice {
+    int n, axes[QAT_FOREIGN_RANK];
+    int64_t begins[QAT_FOREIGN_RANK], ends[QAT_FOREIGN_RANK], steps[QAT_FOREIGN_RANK];
+} fv_slice;
+qat_status fv_slice_of(builder *b, int rank, fv_slice *slice);
 /** What Slice takes of a dimension; its step may be negative. */
 typedef struct fv_cut {
     int64_t begin, step, count;

@@ -199,23 +199,9 @@ static qat_status fold_squeeze(builder *b)
 static qat_status fold_unsqueeze(builder *b)
 {
     const qat_foreign_tensor *x = fold_input(b, 0);
-    int64_t axes[QAT_FOREIGN_RANK], dims[QAT_FOREIGN_RANK];
-    int n;
-    bool added[QAT_FOREIGN_RANK] = {false};
-    qat_status st = fv_ints(b, 1, "axes", axes, QAT_FOREIGN_RANK, &n);
-    int const rank = x->rank + (n > 0 ? n : 0);
-    if (!st && rank > QAT_FOREIGN_RANK)
-        return fv_refuse(b, "axes: %d dimensions would be too many", rank);
-    for (int i = 0; i < n && !st; i++) {
-        int axis;
-        st = fv_axis(b, axes[i], rank, &axis);
-        if (!st && added[axis])
-            return fv_refuse(b, "axes: %d is named twice", axis);
-        if (!st)
-            added[axis] = true;
-    }
-    for (int i = 0, k = 0; i < rank && !st; i++)
-        dims[i] = added[i] ? 1 : x->dims[k++];
+    int64_t dims[QAT_FOREIGN_RANK];
+    int rank = x->rank;
+    qat_status const st = fv_unsqueezed(b, x->dims, &rank, dims);
     return st ? st : with_shape(b, x, rank, dims);
 }
 

@@ -134,29 +134,18 @@ static qat_status fold_concat(builder *b)
 static qat_status fold_slice(builder *b)
 {
     const qat_foreign_tensor *x = fold_input(b, 0);
-    int64_t begins[QAT_FOREIGN_RANK], ends[QAT_FOREIGN_RANK], axes[QAT_FOREIGN_RANK];
-    int64_t steps[QAT_FOREIGN_RANK], dims[QAT_FOREIGN_RANK];
+    int64_t dims[QAT_FOREIGN_RANK];
     struct source from[QAT_FOREIGN_RANK];
-    fv_cut cut;
-    int n, n_ends, n_axes, n_steps;
-    qat_status st = fv_ints(b, 1, "starts", begins, QAT_FOREIGN_RANK, &n);
-    if (!st)
-        st = fv_ints(b, 2, "ends", ends, QAT_FOREIGN_RANK, &n_ends);
-    if (!st)
-        st = fv_ints(b, 3, "axes", axes, QAT_FOREIGN_RANK, &n_axes);
-    if (!st)
-        st = fv_ints(b, 4, "steps", steps, QAT_FOREIGN_RANK, &n_steps);
+    fv_slice s;
+    qat_status st = fv_slice_of(b, x->rank, &s);
     if (st)
         return st;
-    if (n < 1 || n_ends != n || (n_axes >= 0 && n_axes != n) || (n_steps >= 0 && n_steps != n))
-        return fv_refuse(b, "starts, ends, axes and steps have different lengths");
     memcpy(dims, x->dims, sizeof dims);
     as_they_are(x, from);
-    for (int i = 0; i < n && !st; i++) {
-        int axis;
-        st = fv_axis(b, n_axes < 0 ? i : axes[i], x->rank, &axis);
-        if (!st)
-            st = fv_cut_of(b, dims[axis], begins[i], ends[i], n_steps < 0 ? 1 : steps[i], &cut);
+    for (int i = 0; i < s.n; i++) {
+        fv_cut cut;
+        int const axis = s.axes[i];
+        st = fv_cut_of(b, dims[axis], s.begins[i], s.ends[i], s.steps[i], &cut);
         if (st)
             return st;
         dims[axis] = cut.count;

@@ -107,30 +107,40 @@ static qat_status build_squeeze(builder *b)
     return give_reshaped(b, x, rank, dims);
 }
 
-static qat_status build_unsqueeze(builder *b)
+qat_status fv_unsqueezed(builder *b, const int64_t *from, int *rank, int64_t *dims)
 {
-    fv *x;
     int n;
-    int64_t axes[QAT_FOREIGN_RANK], dims[QAT_FOREIGN_RANK];
+    int64_t axes[QAT_FOREIGN_RANK];
     bool added[QAT_FOREIGN_RANK] = {false};
-    qat_status st = fv_data(b, 0, &x);
-    if (!st)
-        st = fv_ints(b, 1, "axes", axes, QAT_FOREIGN_RANK, &n);
+    qat_status st = fv_ints(b, 1, "axes", axes, QAT_FOREIGN_RANK, &n);
     if (st)
         return st;
-    int const rank = x->rank + (n > 0 ? n : 0);
-    if (n < 1 || rank > QAT_FOREIGN_RANK)
-        return fv_refuse(b, "axes: %d dimensions would be too many", rank);
+    if (n < 0)
+        return fv_refuse(b, "axes are not given");
+    *rank += n;
+    if (*rank > QAT_FOREIGN_RANK)
+        return fv_refuse(b, "axes: %d dimensions would be too many", *rank);
     for (int i = 0; i < n && !st; i++) {
         int axis;
-        st = fv_axis(b, axes[i], rank, &axis);
+        st = fv_axis(b, axes[i], *rank, &axis);
         if (!st && added[axis])
             return fv_refuse(b, "axes: %d is named twice", axis);
         if (!st)
             added[axis] = true;
     }
-    for (int i = 0, k = 0; i < rank && !st; i++)
-        dims[i] = added[i] ? 1 : x->dims[k++];
+    for (int i = 0, k = 0; i < *rank && !st; i++)
+        dims[i] = added[i] ? 1 : from[k++];
+    return st;
+}
+
+static qat_status build_unsqueeze(builder *b)
+{
+    fv *x;
+    int64_t dims[QAT_FOREIGN_RANK];
+    qat_status st = fv_data(b, 0, &x);
+    int rank = st ? 0 : x->rank;
+    if (!st)
+        st = fv_unsqueezed(b, x->dims, &rank, dims);
     return st ? st : give_reshaped(b, x, rank, dims);
 }
 

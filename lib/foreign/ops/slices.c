@@ -38,32 +38,41 @@ static qat_status slice_axis(builder *b, fv *x, int axis, int64_t begin, int64_t
     return at ? fv_gather(b, x, axis, at, c.count, x) : fv_graph_error(b);
 }
 
-static qat_status build_slice(builder *b)
+qat_status fv_slice_of(builder *b, int rank, fv_slice *s)
 {
-    fv *in, x;
-    int64_t begins[QAT_FOREIGN_RANK], ends[QAT_FOREIGN_RANK], axes[QAT_FOREIGN_RANK];
-    int64_t steps[QAT_FOREIGN_RANK];
-    int n, n_ends, n_axes, n_steps;
-    qat_status st = fv_data(b, 0, &in);
+    int64_t axes[QAT_FOREIGN_RANK];
+    int n_ends, n_axes, n_steps;
+    qat_status st = fv_ints(b, 1, "starts", s->begins, QAT_FOREIGN_RANK, &s->n);
     if (!st)
-        st = fv_ints(b, 1, "starts", begins, QAT_FOREIGN_RANK, &n);
-    if (!st)
-        st = fv_ints(b, 2, "ends", ends, QAT_FOREIGN_RANK, &n_ends);
+        st = fv_ints(b, 2, "ends", s->ends, QAT_FOREIGN_RANK, &n_ends);
     if (!st)
         st = fv_ints(b, 3, "axes", axes, QAT_FOREIGN_RANK, &n_axes);
     if (!st)
-        st = fv_ints(b, 4, "steps", steps, QAT_FOREIGN_RANK, &n_steps);
+        st = fv_ints(b, 4, "steps", s->steps, QAT_FOREIGN_RANK, &n_steps);
     if (st)
         return st;
+    int const n = s->n;
     if (n < 1 || n_ends != n || (n_axes >= 0 && n_axes != n) || (n_steps >= 0 && n_steps != n))
         return fv_refuse(b, "starts, ends, axes and steps have different lengths");
-    x = *in;
     for (int i = 0; i < n && !st; i++) {
-        int axis;
-        st = fv_axis(b, n_axes < 0 ? i : axes[i], x.rank, &axis);
-        if (!st)
-            st = slice_axis(b, &x, axis, begins[i], ends[i], n_steps < 0 ? 1 : steps[i]);
+        st = fv_axis(b, n_axes < 0 ? i : axes[i], rank, &s->axes[i]);
+        s->steps[i] = n_steps < 0 ? 1 : s->steps[i];
     }
+    return st;
+}
+
+static qat_status build_slice(builder *b)
+{
+    fv *in, x;
+    fv_slice s;
+    qat_status st = fv_data(b, 0, &in);
+    if (!st)
+        st = fv_slice_of(b, in->rank, &s);
+    if (st)
+        return st;
+    x = *in;
+    for (int i = 0; i < s.n && !st; i++)
+        st = slice_axis(b, &x, s.axes[i], s.begins[i], s.ends[i], s.steps[i]);
     if (!st)
         fv_output(b, 0, &x);
     return st;
