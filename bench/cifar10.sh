@@ -10,18 +10,7 @@ set -eu
 cd "$(dirname "$0")/.."
 . bench/runs.sh
 out=runs/cifar10 only_table=no seeds=3 epochs=20 tune_epochs=3 recipes=recipes
-while [ $# -gt 0 ]; do
-    case $1 in
-    --table) only_table=yes ;;
-    --seeds) seeds=${2:?} && shift ;;
-    --epochs) epochs=${2:?} && shift ;;
-    --tune-epochs) tune_epochs=${2:?} && shift ;;
-    --recipes) recipes=${2:?} && shift ;;
-    -*) stop "unknown option $1" ;;
-    *) out=$1 ;;
-    esac
-    shift
-done
+take_options seeds epochs tune-epochs recipes -- "$@"
 
 # Everything that is trained or quantized, a line each, in the order in which it is done:
 # network, method, layout, bits of weights, bits of activations, seed.

@@ -10,20 +10,7 @@
 # shellcheck disable=SC2154
 . bench/runs.sh
 out=${out:?} only_table=no seeds=3 epochs=20 tune_epochs=3 take='' only=$nets recipes=recipes
-while [ $# -gt 0 ]; do
-    case $1 in
-    --table) only_table=yes ;;
-    --seeds) seeds=${2:?} && shift ;;
-    --epochs) epochs=${2:?} && shift ;;
-    --tune-epochs) tune_epochs=${2:?} && shift ;;
-    --take) take=${2:?} && shift ;;
-    --recipes) recipes=${2:?} && shift ;;
-    --only) only=${2:?} && shift ;;
-    -*) stop "unknown option $1" ;;
-    *) out=$1 ;;
-    esac
-    shift
-done
+take_options seeds epochs tune-epochs take recipes only -- "$@"
 
 float_cell() { # float_cell <network> <seed>: its folder's name
     echo "$1/float---w32a32-$2"

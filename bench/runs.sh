@@ -9,6 +9,26 @@ stop() { # stop <message>: the command was used wrongly
     exit 2
 }
 
+# take_options <option...> -- <arguments>: each option that is named sets the variable of its name (--tune-epochs
+# tune_epochs), --table sets only_table, and what is no option is the folder OUT.
+take_options() {
+    local known=' '
+    while [ "$1" != -- ]; do known+="$1 " && shift; done
+    shift
+    while [ $# -gt 0 ]; do
+        case $1 in
+        --table) only_table=yes ;;
+        -*)
+            local name=${1#--}
+            case $known in *" $name "*) ;; *) stop "unknown option $1" ;; esac
+            printf -v "${name//-/_}" %s "${2:?}" && shift
+            ;;
+        *) out=$1 ;;
+        esac
+        shift
+    done
+}
+
 claim() { # claim <folder>: for this command alone; the lock ends with the last process that holds it
     mkdir -p "$1"
     exec 9>"$1/lock"

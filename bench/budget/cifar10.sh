@@ -14,20 +14,7 @@ set -eu
 cd "$(dirname "$0")/../.."
 . bench/runs.sh
 out=runs/budget only_table=no seeds=3 epochs=60 tune_epochs=12 recipes=recipes ranges=lsq sensitivity=measured
-while [ $# -gt 0 ]; do
-    case $1 in
-    --table) only_table=yes ;;
-    --seeds) seeds=${2:?} && shift ;;
-    --epochs) epochs=${2:?} && shift ;;
-    --tune-epochs) tune_epochs=${2:?} && shift ;;
-    --recipes) recipes=${2:?} && shift ;;
-    --ranges) ranges=${2:?} && shift ;;
-    --sensitivity) sensitivity=${2:?} && shift ;;
-    -*) stop "unknown option $1" ;;
-    *) out=$1 ;;
-    esac
-    shift
-done
+take_options seeds epochs tune-epochs recipes ranges sensitivity -- "$@"
 few=(quant.enabled=yes "quant.ranges=$ranges")
 
 cells() { # network, method, seed: in the order in which they are done

@@ -11,19 +11,7 @@ set -eu
 cd "$(dirname "$0")/../.."
 . bench/runs.sh
 out=runs/few_bits only_table=no seeds=3 epochs=30 tune_epochs=15 recipes=recipes only=
-while [ $# -gt 0 ]; do
-    case $1 in
-    --table) only_table=yes ;;
-    --seeds) seeds=${2:?} && shift ;;
-    --epochs) epochs=${2:?} && shift ;;
-    --tune-epochs) tune_epochs=${2:?} && shift ;;
-    --only) only=${2:?} && shift ;;
-    --recipes) recipes=${2:?} && shift ;;
-    -*) stop "unknown option $1" ;;
-    *) out=$1 ;;
-    esac
-    shift
-done
+take_options seeds epochs tune-epochs only recipes -- "$@"
 
 # Everything that is trained, a line each, in the order in which it is done:
 # network, method, bits of weights, bits of inputs, seed.

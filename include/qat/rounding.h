@@ -137,7 +137,7 @@ static inline int32_t qi_requantize(int32_t acc, int32_t mult, int shift)
  * @param mult  0..2^31 - 1
  * @param shift -31..31
  */
-static inline int32_t qi_requantize_once(int32_t acc, int32_t mult, int shift)
+static inline int32_t qi_requantize_half_up(int32_t acc, int32_t mult, int shift)
 {
     int const right = 31 - shift;
     int64_t const half = right ? INT64_C(1) << (right - 1) : 0;
@@ -153,7 +153,7 @@ static inline int32_t qi_requantize_once(int32_t acc, int32_t mult, int shift)
  * @param mult  0..2^31 - 1
  * @param shift -31..31
  */
-static inline int32_t qi_requantize_up(int32_t acc, int32_t mult, int shift)
+static inline int32_t qi_requantize_near_ties_up(int32_t acc, int32_t mult, int shift)
 {
     int const right = 31 - shift;
     int64_t const half = right ? INT64_C(1) << (right - 1) : 0;

@@ -310,7 +310,7 @@ static bool wide_sample(const qat_exact_call *call, int sample, line_fn *line)
     const int32_t *p = call->op->params;
     const void *from = qat_exact_in(call, 0, sample);
     for (size_t i = 0; y->type == QI_S16 && i < qat_qtensor_count(y); i++) {
-        int32_t const at = qi_requantize_once(qat_exact_code(x, from, i), p[0], p[1]);
+        int32_t const at = qi_requantize_half_up(qat_exact_code(x, from, i), p[0], p[1]);
         qat_exact_store(y, qat_exact_out(call, sample), i, line(at));
     }
     return y->type == QI_S16;

@@ -48,7 +48,7 @@ qi_rounding qat_emit_rounding(const qat_emit *e, qi_rounding rounding)
 
 int32_t qat_rounded(qi_rounding rounding, int32_t acc, int32_t mult, int32_t shift)
 {
-    return rounding == QI_ROUND_ONCE ? qi_requantize_up(acc, mult, shift)
+    return rounding == QI_ROUND_ONCE ? qi_requantize_near_ties_up(acc, mult, shift)
                                      : qi_requantize(acc, mult, shift);
 }
 

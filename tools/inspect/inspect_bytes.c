@@ -134,6 +134,13 @@ static size_t gaps_of(const uint8_t *head, bool is_short)
     return gaps;
 }
 
+/** What is left of a section. A file whose nodes share numbers, or whose answers lie in constants,
+ *  has them counted more than once: nothing is left then. */
+static size_t left_of(size_t section, size_t counted)
+{
+    return section > counted ? section - counted : 0;
+}
+
 static qat_status count_bytes(bytes_of *b, const inspected *x, qat_error *err)
 {
     const uint8_t *head = x->head;
@@ -147,11 +154,11 @@ static qat_status count_bytes(bytes_of *b, const inspected *x, qat_error *err)
     find_owners(b);
     size_t const constants = count_tensors(b), ints = count_nodes(b);
     b->rows[nodes][RECORD] +=
-        QM_HEADER_BYTES + sizeof(int32_t) * (u32_at(head + QM_AT_INTS + 4) - ints);
+        QM_HEADER_BYTES + sizeof(int32_t) * left_of(u32_at(head + QM_AT_INTS + 4), ints);
     b->text = u32_at(head + QM_AT_STRINGS + 4);
     b->answers = count_answers(b->m);
     b->padding =
-        gaps_of(head, b->is_short) + u32_at(head + QM_AT_DATA + 4) - constants - b->answers;
+        gaps_of(head, b->is_short) + left_of(u32_at(head + QM_AT_DATA + 4), constants + b->answers);
     return QAT_OK;
 }
 

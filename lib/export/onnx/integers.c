@@ -94,8 +94,11 @@ const char *onnx_requantized(onnx_writer *w, const char *x, const onnx_scaling *
                       : x;
 }
 
-/** qi_requantize_up; 2^62 makes what is divided positive: the product is below 2^61, half 2^61. */
-static const char *requantized_up(onnx_writer *w, int64_t mult, int shift, const char *x)
+/**
+ * qi_requantize_near_ties_up of |x| <= 2^30: the product is below 2^61 and half is at most 2^61, so
+ * with 2^62 what is divided is positive.
+ */
+static const char *requantized_near_ties_up(onnx_writer *w, int64_t mult, int shift, const char *x)
 {
     int const right = 31 - shift;
     int64_t const half = right ? INT64_C(1) << (right - 1) : 0, lift = INT64_C(1) << 62;
@@ -109,7 +112,7 @@ const char *onnx_requantized_by(onnx_writer *w, const qi_node *node, const char 
     int64_t m = onnx_param(node, mult);
     int s = onnx_param(node, shift);
     if (node->rounding == QI_ROUND_ONCE)
-        return requantized_up(w, m, s, x);
+        return requantized_near_ties_up(w, m, s, x);
     return onnx_requantized(w, x, &(onnx_scaling){.n = 1, .mult = &m, .shift = &s});
 }
 

@@ -34,7 +34,7 @@ static int32_t requantized(const qi_node *node, const onnx_tensor *x, const onnx
     int32_t const mult = onnx_param(node, "mult"), shift = onnx_param(node, "shift");
     int32_t const difference = q - x->of->zero_point;
     int32_t const value = node->rounding == QI_ROUND_ONCE
-                              ? qi_requantize_up(difference, mult, shift)
+                              ? qi_requantize_near_ties_up(difference, mult, shift)
                               : qi_requantize(difference, mult, shift);
     return qi_clamp(qi_saturate_i64((int64_t)value + y->of->zero_point),
                     onnx_param(node, "clamp_lo"), onnx_param(node, "clamp_hi"));

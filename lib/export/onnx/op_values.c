@@ -250,6 +250,9 @@ static qat_status mean(onnx_writer *w, const qi_node *node)
     int64_t axes[ONNX_RANK];
     int n = 0;
     bool const coded = w->integer || (w->operators && whole);
+    size_t const each = onnx_in(w, node, 0)->of->bytes / onnx_out(w, node)->of->bytes;
+    if (w->integer && node->rounding == QI_ROUND_ONCE && each > (1 << 30) / UINT8_MAX)
+        return onnx_refuse(w, node, "it averages more codes than 62 bits hold the product of");
     for (int i = 0; i < x->rank; i++)
         if (mask >> i & 1)
             axes[n++] = onnx_axis(form, i);

@@ -183,7 +183,7 @@ static inline int32_t code_of(const struct binary *v, int32_t x, int32_t mult, i
 /** With rounding ONCE. */
 static inline int32_t code_once(const struct binary *v, int32_t x)
 {
-    int64_t const code = (int64_t)qi_requantize_up(x, v->mult, v->shift) + v->zero_point;
+    int64_t const code = (int64_t)qi_requantize_near_ties_up(x, v->mult, v->shift) + v->zero_point;
     return qi_clamp(qi_saturate_i64(code), v->lo, v->hi);
 }
 

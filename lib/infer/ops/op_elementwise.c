@@ -94,12 +94,12 @@ static qi_status check_sigmoid(const qi_model *model, const qi_node *node, int32
 /** Of 16-bit codes, which are scaled to steps of the table. */
 static int32_t logistic_i16_of(const struct function *f, int32_t q)
 {
-    return qi_logistic_i16_line(qi_requantize_once(q, f->scaling.mult, f->scaling.shift));
+    return qi_logistic_i16_line(qi_requantize_half_up(q, f->scaling.mult, f->scaling.shift));
 }
 
 static int32_t tanh_i16_of(const struct function *f, int32_t q)
 {
-    return qi_tanh_i16_line(qi_requantize_once(q, f->scaling.mult, f->scaling.shift));
+    return qi_tanh_i16_line(qi_requantize_half_up(q, f->scaling.mult, f->scaling.shift));
 }
 
 static int32_t logistic_of(const struct function *f, int32_t q)
@@ -155,7 +155,7 @@ static int32_t requantized(const struct function *f, int32_t q)
 static int32_t requantized_once(const struct function *f, int32_t q)
 {
     const int32_t *p = f->params;
-    int32_t const value = qi_requantize_up(q - f->x->zero_point, p[MULT], p[SHIFT]);
+    int32_t const value = qi_requantize_near_ties_up(q - f->x->zero_point, p[MULT], p[SHIFT]);
     return qi_clamp(qi_saturate_i64((int64_t)value + f->y->zero_point), p[CLAMP_LO], p[CLAMP_HI]);
 }
 

@@ -154,9 +154,10 @@ static void run(const qi_call *call)
     int32_t const rounding = call->node->rounding;
     for (size_t i = 0; i < n; i++) {
         int32_t const mult = p[QI_MEAN_MULT], shift = p[QI_MEAN_SHIFT];
-        int64_t const value = rounding == QI_ROUND_EVEN   ? qi_requantize_even(sums[i], mult, shift)
-                              : rounding == QI_ROUND_ONCE ? qi_requantize_up(sums[i], mult, shift)
-                                                          : qi_requantize(sums[i], mult, shift);
+        int64_t const value = rounding == QI_ROUND_EVEN ? qi_requantize_even(sums[i], mult, shift)
+                              : rounding == QI_ROUND_ONCE
+                                  ? qi_requantize_near_ties_up(sums[i], mult, shift)
+                                  : qi_requantize(sums[i], mult, shift);
         int64_t const code = value + y->zero_point;
         qi_store_value(y->type, call->out[0], i,
                        qi_clamp(qi_saturate_i64(code), p[QI_MEAN_CLAMP_LO], p[QI_MEAN_CLAMP_HI]));

@@ -38,7 +38,7 @@ mutant average-once test_property lib/infer/ops/op_pool.c \
     's/qi_divide_half_up(sums\[c\], pixels)/qi_divide_half_away(sums[c], pixels)/'
 mutant resize-exact test_property lib/infer/arithmetic/positions.h \
     's/\* in - out : i \* in;/* in : i * in;/'
-mutant binary-once test_property lib/infer/ops/op_binary.c 's/qi_requantize_up(x, v->mult/qi_requantize(x, v->mult/'
+mutant binary-once test_property lib/infer/ops/op_binary.c 's/qi_requantize_near_ties_up(x, v->mult/qi_requantize(x, v->mult/'
 mutant average-count test_property lib/infer/ops/op_pool.c \
     's/int32_t const pixels = .*;/int32_t const pixels = g->kernel_h * g->kernel_w;/'
 mutant max-off-by-one test_property lib/infer/ops/op_pool.c 's/memset(y, lo, channels)/memset(y, lo + 1, channels)/'

@@ -238,7 +238,7 @@ START_TEST(test_requantize)
             int32_t const x = (int32_t)at(&g, 0, i), mult = (int32_t)at(&g, 1, i);
             int const shift = (int)at(&g, 2, i);
             expect(&g, i, qi_requantize(x, mult, shift), at(&g, 3, i));
-            expect(&g, i, qi_requantize_once(x, mult, shift), at(&g, 4, i));
+            expect(&g, i, qi_requantize_half_up(x, mult, shift), at(&g, 4, i));
             differing += at(&g, 3, i) != at(&g, 4, i);
         }
         ck_assert_uint_gt(differing, 0); /* the two rules are told apart by these data */
@@ -334,7 +334,7 @@ START_TEST(test_ties)
     ck_assert_int_eq(qi_srdhm(INT32_MIN, INT32_MIN), INT32_MAX);
     ck_assert_int_eq(qi_requantize(-6, 1 << 30, -1), -2); /* -3, then -1.5 */
     ck_assert_int_eq(qi_requantize(-5, 1 << 30, -1), -1); /* -2.5 up to -2, then -1 */
-    ck_assert_int_eq(qi_requantize_once(-6, 1 << 30, -1), -1);
+    ck_assert_int_eq(qi_requantize_half_up(-6, 1 << 30, -1), -1);
     ck_assert_int_eq(qi_requantize(INT32_MAX, INT32_MAX, 31), INT32_MAX - 1); /* saturated first */
     ck_assert_int_eq(qi_requantize(INT32_MIN, INT32_MAX, 31), -INT32_MAX);
     ck_assert_int_eq(qi_divide_half_away(3, 2), 2);
@@ -346,17 +346,17 @@ END_TEST
 /* QI_ROUND_ONCE: ties go up, and what is at most 2^-15 below them. */
 START_TEST(test_ties_up)
 {
-    ck_assert_int_eq(qi_requantize_up(-6, 1 << 30, -1), -1);
-    ck_assert_int_eq(qi_requantize_up(6, 1 << 30, -1), 2);
-    ck_assert_int_eq(qi_requantize_up(3, 1431655765, -2), 1); /* 1/2 - 2^-33 */
-    ck_assert_int_eq(qi_requantize_once(3, 1431655765, -2), 0);
-    ck_assert_int_eq(qi_requantize_up((1 << 15) - 1, 1 << 30, -15), 1); /* 1/2 - 2^-16 */
-    ck_assert_int_eq(qi_requantize_up((1 << 15) - 2, 1 << 30, -15), 1); /* 1/2 - 2^-15 */
-    ck_assert_int_eq(qi_requantize_up((1 << 15) - 3, 1 << 30, -15), 0);
-    ck_assert_int_eq(qi_requantize_up(INT32_MAX, INT32_MAX, 31), INT32_MAX);
-    ck_assert_int_eq(qi_requantize_up(INT32_MIN, INT32_MAX, 31), INT32_MIN);
-    ck_assert_int_eq(qi_requantize_up(INT32_MIN, INT32_MAX, -31), -1); /* -1 + 2^-31 */
-    ck_assert_int_eq(qi_requantize_up(INT32_MIN, 1 << 30, -31), 0);    /* -1/2 */
+    ck_assert_int_eq(qi_requantize_near_ties_up(-6, 1 << 30, -1), -1);
+    ck_assert_int_eq(qi_requantize_near_ties_up(6, 1 << 30, -1), 2);
+    ck_assert_int_eq(qi_requantize_near_ties_up(3, 1431655765, -2), 1); /* 1/2 - 2^-33 */
+    ck_assert_int_eq(qi_requantize_half_up(3, 1431655765, -2), 0);
+    ck_assert_int_eq(qi_requantize_near_ties_up((1 << 15) - 1, 1 << 30, -15), 1); /* 1/2 - 2^-16 */
+    ck_assert_int_eq(qi_requantize_near_ties_up((1 << 15) - 2, 1 << 30, -15), 1); /* 1/2 - 2^-15 */
+    ck_assert_int_eq(qi_requantize_near_ties_up((1 << 15) - 3, 1 << 30, -15), 0);
+    ck_assert_int_eq(qi_requantize_near_ties_up(INT32_MAX, INT32_MAX, 31), INT32_MAX);
+    ck_assert_int_eq(qi_requantize_near_ties_up(INT32_MIN, INT32_MAX, 31), INT32_MIN);
+    ck_assert_int_eq(qi_requantize_near_ties_up(INT32_MIN, INT32_MAX, -31), -1); /* -1 + 2^-31 */
+    ck_assert_int_eq(qi_requantize_near_ties_up(INT32_MIN, 1 << 30, -31), 0);    /* -1/2 */
     for (int32_t n = 1; n < 9; n++)
         for (int32_t sum = -40; sum <= 40; sum++) {
             int32_t const up = qi_divide_half_up(sum, n); /* n (up - 1/2) <= sum < n (up + 1/2) */
@@ -371,12 +371,12 @@ START_TEST(test_twice_is_not_once)
 {
     int differ = 0;
     for (int32_t acc = -1000; acc <= 1000; acc++) /* M = 1/8 */
-        differ += qi_requantize(acc, 1 << 30, -2) != qi_requantize_once(acc, 1 << 30, -2);
+        differ += qi_requantize(acc, 1 << 30, -2) != qi_requantize_half_up(acc, 1 << 30, -2);
     ck_assert_int_eq(differ, 250);
     ck_assert_int_eq(qi_requantize(-12, 1 << 30, -2), -2);
-    ck_assert_int_eq(qi_requantize_once(-12, 1 << 30, -2), -1);
+    ck_assert_int_eq(qi_requantize_half_up(-12, 1 << 30, -2), -1);
     ck_assert_int_eq(qi_requantize(3, 1 << 30, -2), 1);
-    ck_assert_int_eq(qi_requantize_once(3, 1 << 30, -2), 0);
+    ck_assert_int_eq(qi_requantize_half_up(3, 1 << 30, -2), 0);
 }
 END_TEST
 

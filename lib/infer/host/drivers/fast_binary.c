@@ -135,7 +135,7 @@ void qi_binary_pack(const qi_elementwise *inner, const qi_model *model, const qi
 
 int32_t qi_scaled(const qi_scaling *s, int32_t acc)
 {
-    return s->once ? qi_requantize_up(acc, s->mult, -s->right)
+    return s->once ? qi_requantize_near_ties_up(acc, s->mult, -s->right)
                    : qi_requantize(acc, s->mult, -s->right);
 }
 
