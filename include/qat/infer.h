@@ -27,6 +27,7 @@
 #ifndef QAT_INFER_H
 #define QAT_INFER_H
 
+#include "qat/rounding.h"
 #include "qat/status.h"
 #include "qat/version.h"
 
@@ -147,19 +148,6 @@ typedef enum qi_border {
     QI_BORDER_TRUNCATED = 2, /* the same, but into codes they are rounded toward zero */
     QI_BORDER_EVEN = 3       /* the same, but halves are rounded to even */
 } qi_border;
-
-/**
- * How an accumulator becomes a code. This is a property of each op in the file, never a build flag.
- */
-typedef enum qi_rounding {
-    QI_ROUND_NONE = 0,   /* the op rounds by its own definition, or not at all */
-    QI_ROUND_TWICE = 1,  /* saturating left shift, SQRDMULH (ties up), right shift (ties away) */
-    QI_ROUND_DOUBLE = 2, /* acc * 53-bit significand, rounded to 53 bits (ties to even), then to an
-                            integer (half away from zero) */
-    QI_ROUND_LONG = 3, /* of 64-bit accumulators: acc * 16-bit multiplier, rounded once, ties up */
-    QI_ROUND_EVEN = 4, /* binary32 arithmetic, then to an integer, ties to even: as ONNX */
-    QI_ROUND_ONCE = 5  /* to the nearest integer, ties up, and what is 2^-15 below them */
-} qi_rounding;
 
 /**
  * A tensor of the model, as the file describes it. Activations have an offset in the arena,

@@ -15,6 +15,19 @@
 #error "right shifts of negative integers must be arithmetic"
 #endif
 
+/**
+ * How an accumulator becomes a code. This is a property of each op in the file, never a build flag.
+ */
+typedef enum qi_rounding {
+    QI_ROUND_NONE = 0,   /* the op rounds by its own definition, or not at all */
+    QI_ROUND_TWICE = 1,  /* saturating left shift, SQRDMULH (ties up), right shift (ties away) */
+    QI_ROUND_DOUBLE = 2, /* acc * 53-bit significand, rounded to 53 bits (ties to even), then to an
+                            integer (half away from zero) */
+    QI_ROUND_LONG = 3, /* of 64-bit accumulators: acc * 16-bit multiplier, rounded once, ties up */
+    QI_ROUND_EVEN = 4, /* binary32 arithmetic, then to an integer, ties to even: as ONNX */
+    QI_ROUND_ONCE = 5  /* to the nearest integer, ties up, and what is 2^-15 below them */
+} qi_rounding;
+
 /** x limited to lo..hi. */
 static inline int32_t qi_clamp(int32_t x, int32_t lo, int32_t hi)
 {

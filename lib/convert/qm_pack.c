@@ -119,11 +119,11 @@ static void choose(struct form *f)
 
 static void write_row(const struct form *f, const uint8_t *codes, uint8_t *to)
 {
-    static const uint8_t power[QM_TRITS_OF_BYTE] = {1, 3, 9, 27, 81};
+    static const uint8_t power[QI_TRITS_OF_BYTE] = {1, 3, 9, 27, 81};
     for (size_t i = 0; i < f->values; i++) {
         unsigned const index = f->indices[codes[i]];
         if (f->packing == QI_PACKING_TRITS) {
-            to[i / QM_TRITS_OF_BYTE] += (uint8_t)(index * power[i % QM_TRITS_OF_BYTE]);
+            to[i / QI_TRITS_OF_BYTE] += (uint8_t)(index * power[i % QI_TRITS_OF_BYTE]);
             continue;
         }
         size_t const bit = i * (size_t)f->packing;

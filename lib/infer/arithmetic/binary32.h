@@ -17,13 +17,19 @@ typedef struct qi_binary32 {
     int32_t exp;
 } qi_binary32;
 
+static inline qi_binary32 qi_b32_parts(int32_t mant, int32_t exp)
+{
+    qi_binary32 const number = {mant, exp};
+    return number;
+}
+
 /** The number value 2^exp, rounded; |value| < 2^63. */
 static inline qi_binary32 qi_b32_round(int64_t value, int32_t exp)
 {
     uint64_t m = value < 0 ? UINT64_C(0) - (uint64_t)value : (uint64_t)value;
     int32_t const drop = qi_bit_length(m) - 24;
     if (m == 0)
-        return (qi_binary32){0, 0};
+        return qi_b32_parts(0, 0);
     if (drop > 0) {
         uint64_t const rest = m & ((UINT64_C(1) << drop) - 1), half = UINT64_C(1) << (drop - 1);
         m >>= drop;
@@ -32,7 +38,7 @@ static inline qi_binary32 qi_b32_round(int64_t value, int32_t exp)
         m <<= -drop;
     }
     int32_t const carry = (int32_t)(m >> 24), mant = (int32_t)(m >> carry);
-    return (qi_binary32){value < 0 ? -mant : mant, exp + drop + carry};
+    return qi_b32_parts(value < 0 ? -mant : mant, exp + drop + carry);
 }
 
 /** The integer i as a float. */
@@ -63,7 +69,7 @@ static inline qi_binary32 qi_b32_add(qi_binary32 a, qi_binary32 b)
 
 static inline qi_binary32 qi_b32_sub(qi_binary32 a, qi_binary32 b)
 {
-    return qi_b32_add(a, (qi_binary32){-b.mant, b.exp});
+    return qi_b32_add(a, qi_b32_parts(-b.mant, b.exp));
 }
 
 /**
@@ -88,7 +94,7 @@ static inline int32_t qi_b32_floor(qi_binary32 a)
 /** The smallest integer not below a. */
 static inline int32_t qi_b32_ceil(qi_binary32 a)
 {
-    return -qi_b32_floor((qi_binary32){-a.mant, a.exp});
+    return -qi_b32_floor(qi_b32_parts(-a.mant, a.exp));
 }
 
 /** The nearest integer, halves away from zero, for a >= 0. */
@@ -114,7 +120,7 @@ static inline int32_t qi_b32_even(qi_binary32 a)
 /** The binary32 that a multiplier of QI_ROUND_EVEN stands for: the 24 highest bits of mult. */
 static inline qi_binary32 qi_b32_multiplier(int32_t mult, int32_t shift)
 {
-    return (qi_binary32){mult >> 7, shift - 24};
+    return qi_b32_parts(mult >> 7, shift - 24);
 }
 
 /**

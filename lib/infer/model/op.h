@@ -1,6 +1,6 @@
 /**
  * What the op files share. An op file holds one family of ops: how its nodes are checked, how much
- * scratch they need, and their scalar kernels.
+ * scratch they need, and how a node is run. What is computed stands in infer/kernels.
  *
  * A qi_checker remembers the first rule that fails. Each rule may rely on those before it. After a
  * group of rules the caller returns if one failed and the next rules would read something that is
@@ -9,9 +9,11 @@
 #ifndef QI_OP_H
 #define QI_OP_H
 
-#include "infer/arithmetic/binary32.h"
 #include "infer/arithmetic/fixedpoint.h"
-#include "infer/model/memory.h"
+#include "infer/kernels/memory.h"
+#include "infer/kernels/requant.h"
+#include "infer/kernels/tile.h"
+#include "infer/kernels/window.h"
 #include "infer/model/model.h"
 #include "infer/model/packing.h"
 
@@ -134,134 +136,18 @@ int32_t qi_layer_rounding(const qi_node *node, int may_be_double);
  */
 int qi_rule_accumulator(qi_checker *c, int64_t channels);
 
-/** How an accumulating layer turns accumulators into codes, with pointers resolved. */
-typedef struct qi_requant {
-    const int32_t *bias, *mult, *shift;
-    const int64_t *bias_s64;       /* if the bias is QI_S64; bias is then NULL */
-    int32_t mult_step, shift_step; /* 1: one per channel; 0: one for all channels */
-    int32_t rounding, fraction;
-    int32_t zero_point, lo, hi; /* of the output */
-} qi_requant;
-
 /** clamp_lo and clamp_hi are the parameters at[0] and at[1]. */
 qi_requant qi_requant_of(const qi_call *call, int32_t at);
 
-/** The value of output channel o, without zero_point, for an accumulator with its bias. */
-static inline int32_t qi_requant_value(const qi_requant *r, int32_t o, int32_t acc)
-{
-    const int32_t *mult = r->mult + (r->rounding == QI_ROUND_DOUBLE ? 2 : 1) * o * r->mult_step;
-    int32_t const shift = r->shift[o * r->shift_step];
-    if (r->rounding == QI_ROUND_DOUBLE) {
-        int64_t const significand = (int64_t)mult[1] * (INT64_C(1) << 32) + (uint32_t)mult[0];
-        return qi_requantize_double(acc, significand, shift);
-    }
-    return r->rounding == QI_ROUND_EVEN ? qi_requantize_even(acc, *mult, shift)
-                                        : qi_requantize(acc, *mult, shift);
-}
-
-/** The accumulator of output channel o: the sum of its products and the bias. */
-static inline int32_t qi_requant_accumulator(const qi_requant *r, int32_t o, int32_t sum)
-{
-    return sum * (1 << r->fraction) + r->bias[o];
-}
-
-/** The code of output channel o for a sum of products: eq. 7 and section 2.4 of Jacob et al. */
-static inline int32_t qi_requant_code(const qi_requant *r, int32_t o, int32_t sum)
-{
-    int32_t const value = qi_requant_value(r, o, qi_requant_accumulator(r, o, sum));
-    return qi_clamp(qi_saturate_i64((int64_t)value + r->zero_point), r->lo, r->hi);
-}
-
-/**
- * The code of output channel o for a 64-bit accumulator, of x with 16-bit codes. Without a 64-bit
- * rounding, acc with its bias fits int32.
- */
-static inline int32_t qi_requant_wide_code(const qi_requant *r, int32_t o, int64_t acc)
-{
-    const int32_t *mult = r->mult + (r->rounding == QI_ROUND_DOUBLE ? 2 : 1) * o * r->mult_step;
-    int32_t const shift = r->shift[o * r->shift_step];
-    int32_t value;
-    acc += r->bias_s64 ? r->bias_s64[o] : r->bias[o];
-    if (r->rounding == QI_ROUND_DOUBLE) {
-        int64_t const significand = (int64_t)mult[1] * (INT64_C(1) << 32) + (uint32_t)mult[0];
-        value = qi_requantize_double_i64(acc, significand, shift);
-    } else if (r->rounding == QI_ROUND_LONG) {
-        value = qi_requantize_i64(acc, *mult, shift);
-    } else {
-        value = qi_requantize((int32_t)acc, *mult, shift);
-    }
-    return qi_clamp(qi_saturate_i64((int64_t)value + r->zero_point), r->lo, r->hi);
-}
-
-/**
- * How bytes become differences: byte b of a tensor stands for (b ^ flip) - offset = q - zero_point.
- * 16-bit codes are differences themselves.
- */
-typedef struct qi_codes {
-    uint8_t flip, is_wide;
-    int16_t offset;
-} qi_codes;
-
+/** How the bytes of a tensor become differences. */
 static inline qi_codes qi_codes_of(const qi_tensor *t)
 {
     int const flip = t->type == QI_S8 ? 0x80 : 0;
     return (qi_codes){(uint8_t)flip, t->type == QI_S16, (int16_t)(t->zero_point + flip)};
 }
 
-/** difference[i] = q[i] - zero_point, |difference| <= 255. */
-static inline void qi_widen(int16_t *restrict difference, const uint8_t *restrict codes, size_t n,
-                            qi_codes c)
-{
-    for (size_t i = 0; i < n; i++)
-        difference[i] = (int16_t)((codes[i] ^ c.flip) - c.offset);
-}
-
-/** The differences of the codes first..first+n-1 of a tensor with bytes or 16-bit codes. */
-static inline void qi_differences(int16_t *restrict difference, const void *codes, size_t first,
-                                  size_t n, qi_codes c)
-{
-    if (c.is_wide)
-        memcpy(difference, (const int16_t *)codes + first, n * sizeof *difference);
-    else
-        qi_widen(difference, (const uint8_t *)codes + first, n, c);
-}
-
-/** The differences of a row of weights, packed or not. */
-void qi_widen_row(int16_t *difference, const qi_rows *rows, size_t row, qi_codes c);
 /** The sum of |(byte ^ flip) - offset| of n weights. n <= 2^24, so 32 bits hold it. */
 uint32_t qi_weight_sum(const uint8_t *codes, int64_t n, qi_codes c);
-
-enum { QI_TILE = 8 }; /* rows of differences that share one pass over the weights */
-
-/**
- * The dot products of n weights with the same n values of each row of x, `stride` apart. n is at
- * most 256, so that sums of 16-bit codes fit int32: 2^15 * 255 * 2^8 < 2^31.
- */
-typedef void qi_dots_fn(const int16_t *w, const int16_t *x, size_t n, size_t stride, int32_t rows,
-                        int32_t *sums);
-
-/**
- * A tile of a matrix product: rows of outputs from rows of inputs.
- *
- *   y[r, o] = code(o, sum over k of x[r, k] (w[o, k] - Z_w))     r < rows <= QI_TILE
- */
-typedef struct qi_tile {
-    const int16_t *x; /* [rows, depth] differences */
-    int32_t rows;
-    size_t depth;
-    qi_rows weights; /* a row of depth codes for each channel */
-    qi_codes weight_codes;
-    int16_t *weight_row; /* scratch: depth values */
-    int32_t first_channel, end_channel;
-    qi_requant requant;
-    void *y;     /* the output */
-    size_t y_at; /* row r is at value y_at + r * y_stride, channel o at position o of the row */
-    size_t y_stride;
-    int is_wide;      /* x and y have 16-bit codes */
-    qi_dots_fn *dots; /* if so: a host's loop, or NULL */
-} qi_tile;
-
-void qi_run_tile(const qi_tile *t);
 
 /**
  * Parts of conv2d and fully_connected, for a host's drivers: the windows first..end-1, counted over
@@ -290,12 +176,6 @@ enum {
 enum { QI_MUL_MULT, QI_MUL_SHIFT, QI_MUL_CLAMP_LO, QI_MUL_CLAMP_HI };
 
 /* ------------------------------------------------------------------ windows */
-
-/** Geometry of a convolution or pool: x [N,H,W,C], y [N,OH,OW,O]. */
-typedef struct qi_window {
-    int32_t n, h, w, c, oh, ow, o;
-    int32_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w, pad_top, pad_left;
-} qi_window;
 
 /**
  * Check the ranges and geometry of docs/qm-format.md, and that x and y have rank 4 and one batch
@@ -336,23 +216,5 @@ enum {
     QI_POOL_CLAMP_HI
 };
 qi_window qi_pool_window(const qi_model *model, const qi_node *node);
-
-/** The taps first..end-1 of one axis, which lie inside the input. */
-typedef struct qi_taps {
-    int32_t first, end;
-    int32_t start; /* input position of tap 0, may be negative */
-} qi_taps;
-
-/** The taps at output position `out`: start + tap * dilation in 0..size-1. */
-static inline qi_taps qi_taps_at(int32_t out, int32_t stride, int32_t pad, int32_t dilation,
-                                 int32_t kernel, int32_t size)
-{
-    qi_taps t = {0, kernel, out * stride - pad};
-    if (t.start < 0)
-        t.first = (-t.start + dilation - 1) / dilation;
-    if (t.start < size && t.start + (kernel - 1) * dilation >= size)
-        t.end = (size - 1 - t.start) / dilation + 1;
-    return t;
-}
 
 #endif

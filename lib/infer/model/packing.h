@@ -10,21 +10,11 @@
 #ifndef QI_PACKING_H
 #define QI_PACKING_H
 
+#include "infer/kernels/rows.h"
 #include "infer/model/model.h"
-
-/** The rows of a constant of 8-bit codes. */
-typedef struct qi_rows {
-    const uint8_t *first; /* the bytes of row 0 */
-    size_t bytes, values; /* of a row */
-    const uint8_t *list;  /* the code of each index; NULL: index + lowest */
-    uint8_t packing;      /* 0: the bytes are the codes */
-    uint8_t lowest;
-} qi_rows;
 
 /** The rows of a constant whose bytes are at data. */
 qi_rows qi_rows_of(const qi_tensor *t, const void *data);
-/** Write the n codes of packed rows from value `at` of a row on. */
-void qi_unpack_row(const qi_rows *rows, size_t row, size_t at, size_t n, uint8_t *codes);
 
 /** Read and check how a constant is packed, before its bytes are known to be there. */
 qi_status qm_read_packing(qi_tensor *t, const uint8_t *record, int32_t index, qi_error *err);

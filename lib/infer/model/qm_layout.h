@@ -5,6 +5,8 @@
 #ifndef QI_QM_LAYOUT_H
 #define QI_QM_LAYOUT_H
 
+#include "infer/kernels/rows.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -135,12 +137,12 @@ enum {
 };
 
 /** Packed codes: five of three values in a byte, 3^5 = 243; or some bits each. */
-enum { QM_TRITS = 8, QM_TRITS_OF_BYTE = 5, QM_MOST_TRITS = 3, QM_TRITS_BYTES = 243 };
+enum { QM_MOST_TRITS = 3, QM_TRITS_BYTES = 243 };
 
 /** The bytes of a row of so many packed codes, at most 2^28. */
 static inline size_t qm_packed_row_bytes(int packing, size_t values)
 {
-    return packing == QM_TRITS ? (values + QM_TRITS_OF_BYTE - 1) / QM_TRITS_OF_BYTE
+    return packing == QI_TRITS ? (values + QI_TRITS_OF_BYTE - 1) / QI_TRITS_OF_BYTE
                                : (values * (size_t)packing + 7) / 8;
 }
 

@@ -1,5 +1,5 @@
 #include "infer/model/records.h"
-#include "infer/model/memory.h"
+#include "infer/kernels/memory.h"
 
 static void put_u32(uint8_t *to, uint32_t value)
 {

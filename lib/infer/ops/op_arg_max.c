@@ -6,7 +6,7 @@
  * largest on; of equal codes the lower index comes first. y has the dims of x, but for the last,
  * which says how many. Scratch: where the indices of each code begin.
  */
-#include "infer/model/memory.h"
+#include "infer/kernels/memory.h"
 #include "infer/model/op.h"
 
 enum { AXIS, PARAMS };

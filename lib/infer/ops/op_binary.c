@@ -1,20 +1,8 @@
 /**
- * add, sub, squared_difference, mul, div, maximum, minimum, prelu and compare of two tensors. They
- * broadcast as NumPy does: dims are aligned at the last, and a dim of 1 is repeated.
+ * add, sub, squared_difference, mul, div, maximum, minimum, prelu and compare of two tensors, which
+ * broadcast: infer/kernels/pairs.h. mul, too, has rounding ONCE of add (infer/kernels/add.h).
  *
- * add, sub (Jacob et al. A.2): both differences are shifted left and brought to a common scale,
- * added or subtracted, and requantized:
- *
- *   f(q) = requantize((q - Z) 2^left_shift, mult, shift)
- *   y    = clamp(requantize(f_a(a) +- f_b(b), mult_y, shift_y) + Z_y)
- *
- * f depends only on the code, so two tables of 256 values hold it (scratch). 16-bit codes have no
- * tables. With rounding ONCE, which mul has too, the last requantization rounds once, ties up.
- *
- * add with rounding EVEN, every operation in binary32, the products fused with the sums:
- *
- *   c = Z_y - (M_a Z_a + M_b Z_b)
- *   y = clamp(even(M_a a + (M_b b + c)))            M_a = S_a / S_y, M_b = S_b / S_y
+ * add, sub: infer/kernels/add.h, which also defines f.
  *
  * squared_difference: y = clamp(requantize((f_a(a) - f_b(b))^2, mult_y, shift_y) + Z_y), of 8-bit
  * codes only.
@@ -34,6 +22,7 @@
  *   y = clamp(requantize(x - Z_x, mult_pos, shift_pos) + Z_y)                       x >= Z_x
  *   y = clamp(requantize((x - Z_x)(alpha - Z_alpha), mult_neg, shift_neg) + Z_y)    else
  */
+#include "infer/kernels/add.h"
 #include "infer/model/op.h"
 
 enum { MULT_POS, SHIFT_POS, MULT_NEG, SHIFT_NEG, PRELU_CLAMP_LO, PRELU_CLAMP_HI };
@@ -44,7 +33,7 @@ enum {
     COMPARE_B = COMPARE_A + 2,
     COMPARE_PARAMS = COMPARE_B + 2
 };
-enum { CODES = 256, MOST_LEFT_SHIFT = 20, MOST_LEFT_SHIFT_WIDE = 15 };
+enum { MOST_LEFT_SHIFT = 20, MOST_LEFT_SHIFT_WIDE = 15 };
 enum { EVEN_OR_ONCE = 1 << QI_ROUND_EVEN | 1 << QI_ROUND_ONCE };
 enum { LEAST_HEADROOM = 23, LEAST_HEADROOM_WIDE = 15 }; /* of a difference in 32 bits */
 
@@ -148,78 +137,18 @@ static qi_status check_prelu(const qi_model *model, const qi_node *node, int32_t
 
 static size_t scratch(const qi_model *model, const qi_node *node)
 {
-    return qi_is_wide(qi_output(model, node)) ? 0 : 2 * CODES * sizeof(int32_t);
+    return qk_pairs_scratch(qi_is_wide(qi_output(model, node)));
 }
 
 /* ------------------------------------------------------------------ running */
 
-/** How add and sub bring an operand to their common scale. */
-struct rescaling {
-    int32_t left_shift, mult, shift;
-};
-
-/**
- * One call: the tables of both operands, and the parameters that combine two entries into a code.
- */
-struct binary {
-    int32_t *a, *b;                      /* [256] tables by byte; NULL for 16-bit codes */
-    const struct rescaling *of_a, *of_b; /* add, sub */
-    int32_t mult, shift;
-    int32_t mult_neg, shift_neg; /* prelu: for negative x; mult, shift are for the others */
-    int32_t kind;                /* of compare */
-    qi_binary32 scale_a, scale_b, constant; /* add, rounding EVEN; mul: scale_a */
-    int32_t zero_point, lo, hi;
-};
-
-/** Computes the code of the output from a and b. */
-typedef int32_t combine_fn(const struct binary *v, int32_t a, int32_t b);
-
-static inline int32_t code_of(const struct binary *v, int32_t x, int32_t mult, int32_t shift)
-{
-    int64_t const code = (int64_t)qi_requantize(x, mult, shift) + v->zero_point;
-    return qi_clamp(qi_saturate_i64(code), v->lo, v->hi);
-}
-
-/** With rounding ONCE. */
-static inline int32_t code_once(const struct binary *v, int32_t x)
-{
-    int64_t const code = (int64_t)qi_requantize_near_ties_up(x, v->mult, v->shift) + v->zero_point;
-    return qi_clamp(qi_saturate_i64(code), v->lo, v->hi);
-}
-
-static int32_t sum_of(const struct binary *v, int32_t a, int32_t b)
-{
-    return code_of(v, qi_saturate_i64((int64_t)a + b), v->mult, v->shift);
-}
-
-static int32_t sum_once(const struct binary *v, int32_t a, int32_t b)
-{
-    return code_once(v, qi_saturate_i64((int64_t)a + b));
-}
-
-static int32_t even_sum_of(const struct binary *v, int32_t a, int32_t b)
-{
-    qi_binary32 const sum = qi_b32_fma(b, v->scale_b, v->constant);
-    return qi_clamp(qi_b32_even(qi_b32_fma(a, v->scale_a, sum)), v->lo, v->hi);
-}
-
-static int32_t difference_of(const struct binary *v, int32_t a, int32_t b)
-{
-    return code_of(v, qi_saturate_i64((int64_t)a - b), v->mult, v->shift);
-}
-
-static int32_t difference_once(const struct binary *v, int32_t a, int32_t b)
-{
-    return code_once(v, qi_saturate_i64((int64_t)a - b));
-}
-
-static int32_t square_of(const struct binary *v, int32_t a, int32_t b)
+static int32_t square_of(const qk_pairs *v, int32_t a, int32_t b)
 {
     int64_t const difference = qi_saturate_i64((int64_t)a - b);
-    return code_of(v, qi_saturate_i64(difference * difference), v->mult, v->shift);
+    return qk_pairs_code(v, qi_saturate_i64(difference * difference), v->mult, v->shift);
 }
 
-static int32_t comparison_of(const struct binary *v, int32_t a, int32_t b)
+static int32_t comparison_of(const qk_pairs *v, int32_t a, int32_t b)
 {
     switch (v->kind) {
     case QI_EQUAL:
@@ -237,24 +166,24 @@ static int32_t comparison_of(const struct binary *v, int32_t a, int32_t b)
     }
 }
 
-static int32_t product_of(const struct binary *v, int32_t a, int32_t b)
+static int32_t product_of(const qk_pairs *v, int32_t a, int32_t b)
 {
-    return code_of(v, a * b, v->mult, v->shift); /* at most 255^2, or 2^30 */
+    return qk_pairs_code(v, a * b, v->mult, v->shift); /* at most 255^2, or 2^30 */
 }
 
-static int32_t product_once(const struct binary *v, int32_t a, int32_t b)
+static int32_t product_once(const qk_pairs *v, int32_t a, int32_t b)
 {
-    return code_once(v, a * b);
+    return qk_pairs_code_once(v, a * b);
 }
 
-static int32_t even_product_of(const struct binary *v, int32_t a, int32_t b)
+static int32_t even_product_of(const qk_pairs *v, int32_t a, int32_t b)
 {
     qi_binary32 const product = qi_b32_mul(qi_b32_of(a * b), v->scale_a);
     return qi_clamp(qi_b32_even(qi_b32_add(product, v->constant)), v->lo, v->hi);
 }
 
 /** Of differences below 2^23 (2^15 of 16 bits); the shift is not above the headroom. */
-static int32_t quotient_of(const struct binary *v, int32_t a, int32_t b)
+static int32_t quotient_of(const qk_pairs *v, int32_t a, int32_t b)
 {
     if (!a || !b)
         return a > 0 ? v->hi : a < 0 ? v->lo : qi_clamp(v->zero_point, v->lo, v->hi);
@@ -269,221 +198,148 @@ static int32_t quotient_of(const struct binary *v, int32_t a, int32_t b)
     return qi_clamp(qi_saturate_i64(y + v->zero_point), v->lo, v->hi);
 }
 
-static int32_t larger_of(const struct binary *v, int32_t a, int32_t b)
+static int32_t larger_of(const qk_pairs *v, int32_t a, int32_t b)
 {
     return a > b ? a : b;
 }
 
-static int32_t smaller_of(const struct binary *v, int32_t a, int32_t b)
+static int32_t smaller_of(const qk_pairs *v, int32_t a, int32_t b)
 {
     return a < b ? a : b;
 }
 
-static int32_t prelu_of(const struct binary *v, int32_t x, int32_t alpha)
+static int32_t prelu_of(const qk_pairs *v, int32_t x, int32_t alpha)
 {
-    return x >= 0 ? code_of(v, x, v->mult, v->shift)
-                  : code_of(v, x * alpha, v->mult_neg, v->shift_neg);
+    return x >= 0 ? qk_pairs_code(v, x, v->mult, v->shift)
+                  : qk_pairs_code(v, x * alpha, v->mult_neg, v->shift_neg);
 }
 
-/** One run along the last axis; the step is 0 for an operand that is repeated. */
-static inline void combine_run(const struct binary *v, combine_fn *combine, const uint8_t *a,
-                               size_t step_a, const uint8_t *b, size_t step_b, uint8_t *y, size_t n)
+/** The geometry of a call, and its codes. */
+static qk_pairs geometry_of(const qi_call *call)
 {
-    for (size_t i = 0; i < n; i++)
-        qi_store_code(y, i, combine(v, v->a[a[i * step_a]], v->b[b[i * step_b]]));
-}
-
-static inline int32_t rescaled(const struct rescaling *r, int32_t x)
-{
-    return r ? qi_requantize(x * (1 << r->left_shift), r->mult, r->shift) : x;
-}
-
-/** The same for 16-bit codes, whose zero_point is 0. */
-static inline void combine_wide_run(const struct binary *v, combine_fn *combine, const int16_t *a,
-                                    size_t step_a, const int16_t *b, size_t step_b, int16_t *y,
-                                    size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        y[i] =
-            (int16_t)combine(v, rescaled(v->of_a, a[i * step_a]), rescaled(v->of_b, b[i * step_b]));
-}
-
-/** Walk through all outputs in runs along the last axis. */
-static inline void combine_all(const qi_call *call, const struct binary *v, combine_fn *combine)
-{
-    const qi_tensor *y = qi_output(call->model, call->node);
-    size_t const last = (size_t)qi_aligned_dim(y, 3);
-    size_t sa[QI_MAX_RANK], sb[QI_MAX_RANK];
-    size_t to = 0;
-    qi_broadcast_strides(qi_input(call->model, call->node, 0), sa);
-    qi_broadcast_strides(qi_input(call->model, call->node, 1), sb);
-    for (size_t i = 0; i < (size_t)qi_aligned_dim(y, 0); i++)
-        for (size_t j = 0; j < (size_t)qi_aligned_dim(y, 1); j++)
-            for (size_t k = 0; k < (size_t)qi_aligned_dim(y, 2); k++, to += last) {
-                size_t const a = i * sa[0] + j * sa[1] + k * sa[2];
-                size_t const b = i * sb[0] + j * sb[1] + k * sb[2];
-                if (qi_is_wide(y))
-                    combine_wide_run(v, combine, (const int16_t *)call->in[0] + a, sa[3],
-                                     (const int16_t *)call->in[1] + b, sb[3],
-                                     (int16_t *)call->out[0] + to, last);
-                else
-                    combine_run(v, combine, (const uint8_t *)call->in[0] + a, sa[3],
-                                (const uint8_t *)call->in[1] + b, sb[3],
-                                (uint8_t *)call->out[0] + to, last);
-            }
-}
-
-/** table[byte] = q - from, where q is the code in the byte. */
-static void differences(const qi_tensor *t, int32_t from, int32_t table[CODES])
-{
-    int32_t const flip = qi_codes_of(t).flip;
-    for (int32_t i = 0; i < CODES; i++)
-        table[i] = (i ^ flip) - flip - from;
-}
-
-/** Tables of differences q - Z; the parameters are not set. */
-static struct binary tables_of(const qi_call *call)
-{
-    const qi_tensor *y = qi_output(call->model, call->node);
-    if (qi_is_wide(y))
-        return (struct binary){.zero_point = 0};
-    struct binary const v = {
-        .a = call->scratch, .b = (int32_t *)call->scratch + CODES, .zero_point = y->zero_point};
     const qi_tensor *a = qi_input(call->model, call->node, 0);
     const qi_tensor *b = qi_input(call->model, call->node, 1);
-    differences(a, a->zero_point, v.a);
-    differences(b, b->zero_point, v.b);
-    return v;
+    const qi_tensor *y = qi_output(call->model, call->node);
+    qk_pairs p = {.a = {.flip = qi_codes_of(a).flip, .zero_point = a->zero_point},
+                  .b = {.flip = qi_codes_of(b).flip, .zero_point = b->zero_point},
+                  .is_wide = qi_is_wide(y),
+                  .zero_point = y->zero_point};
+    for (int d = 0; d < QI_MAX_RANK; d++)
+        p.dims[d] = (size_t)qi_aligned_dim(y, d);
+    qi_broadcast_strides(a, p.a.stride);
+    qi_broadcast_strides(b, p.b.stride);
+    return p;
 }
 
-/** Tables of the codes themselves. */
-static struct binary codes_of(const qi_call *call)
+/** The same with the multiplier at params[mult_at] and the clamp at params[clamp_at]. */
+static qk_pairs scaled_pairs_of(const qi_call *call, int32_t mult_at, int32_t clamp_at)
 {
-    struct binary const v = {.a = call->scratch, .b = (int32_t *)call->scratch + CODES};
-    if (qi_is_wide(qi_output(call->model, call->node)))
-        return v;
-    differences(qi_input(call->model, call->node, 0), 0, v.a);
-    differences(qi_input(call->model, call->node, 1), 0, v.b);
-    return v;
+    const int32_t *params = call->node->params;
+    qk_pairs p = geometry_of(call);
+    p.mult = params[mult_at];
+    p.shift = params[mult_at + 1];
+    p.lo = params[clamp_at];
+    p.hi = params[clamp_at + 1];
+    return p;
 }
 
-static struct binary binary_of(const qi_call *call, int32_t mult_at, int32_t clamp_at)
+static inline void run_pairs(const qi_call *call, const qk_pairs *p, qk_combine_fn *combine,
+                             int as_codes)
 {
-    const int32_t *p = call->node->params;
-    struct binary v = tables_of(call);
-    v.mult = p[mult_at];
-    v.shift = p[mult_at + 1];
-    v.lo = p[clamp_at];
-    v.hi = p[clamp_at + 1];
-    return v;
+    qk_pairs_run(p, combine, as_codes, call->in[0], call->in[1], call->out[0], call->scratch);
 }
 
-/** Bring the differences in a table to the common scale of add and sub. */
-static void rescale(int32_t table[CODES], const struct rescaling *r)
-{
-    for (int i = 0; i < CODES; i++)
-        table[i] = rescaled(r, table[i]);
-}
+/** add, sub and squared_difference, with the scales of their operands. */
+struct sum {
+    qk_rescaling a, b;
+    qk_pairs pairs; /* without of_a, of_b */
+};
 
-/** add, sub or squared_difference. */
-static inline void run_sum(const qi_call *call, combine_fn *combine)
-{
-    const int32_t *p = call->node->params;
-    struct rescaling const a = {p[QI_ADD_LEFT_SHIFT], p[QI_ADD_MULT_A], p[QI_ADD_SHIFT_A]};
-    struct rescaling const b = {p[QI_ADD_LEFT_SHIFT], p[QI_ADD_MULT_B], p[QI_ADD_SHIFT_B]};
-    struct binary v = binary_of(call, QI_ADD_MULT_Y, QI_ADD_CLAMP_LO);
-    v.of_a = &a;
-    v.of_b = &b;
-    if (v.a) {
-        rescale(v.a, &a);
-        rescale(v.b, &b);
-    }
-    combine_all(call, &v, combine);
-}
-
-/** add with rounding EVEN. */
-static void run_even_sum(const qi_call *call)
+static struct sum sum_of(const qi_call *call)
 {
     const int32_t *p = call->node->params;
-    qi_binary32 const a = qi_b32_multiplier(p[QI_ADD_MULT_A], p[QI_ADD_SHIFT_A]);
-    qi_binary32 const b = qi_b32_multiplier(p[QI_ADD_MULT_B], p[QI_ADD_SHIFT_B]);
-    int32_t const z_a = qi_input(call->model, call->node, 0)->zero_point;
-    int32_t const z_b = qi_input(call->model, call->node, 1)->zero_point;
-    qi_binary32 const zeros = qi_b32_fma(z_a, a, qi_b32_mul(qi_b32_of(z_b), b));
-    struct binary v = codes_of(call);
-    v.scale_a = a;
-    v.scale_b = b;
-    v.constant = qi_b32_sub(qi_b32_of(qi_output(call->model, call->node)->zero_point), zeros);
-    v.lo = p[QI_ADD_CLAMP_LO];
-    v.hi = p[QI_ADD_CLAMP_HI];
-    combine_all(call, &v, even_sum_of);
+    return (struct sum){{p[QI_ADD_LEFT_SHIFT], p[QI_ADD_MULT_A], p[QI_ADD_SHIFT_A]},
+                        {p[QI_ADD_LEFT_SHIFT], p[QI_ADD_MULT_B], p[QI_ADD_SHIFT_B]},
+                        scaled_pairs_of(call, QI_ADD_MULT_Y, QI_ADD_CLAMP_LO)};
 }
 
 static void run_add(const qi_call *call)
 {
+    struct sum s = sum_of(call);
+    s.pairs.of_a = &s.a;
+    s.pairs.of_b = &s.b;
     if (call->node->rounding == QI_ROUND_EVEN)
-        run_even_sum(call);
+        qk_add_even_run(&s.pairs, call->in[0], call->in[1], call->out[0], call->scratch);
     else
-        run_sum(call, call->node->rounding == QI_ROUND_ONCE ? sum_once : sum_of);
+        qk_add_run(&s.pairs, call->node->rounding == QI_ROUND_ONCE, call->in[0], call->in[1],
+                   call->out[0], call->scratch);
 }
 
 static void run_sub(const qi_call *call)
 {
-    run_sum(call, call->node->rounding == QI_ROUND_ONCE ? difference_once : difference_of);
+    struct sum s = sum_of(call);
+    s.pairs.of_a = &s.a;
+    s.pairs.of_b = &s.b;
+    qk_sub_run(&s.pairs, call->node->rounding == QI_ROUND_ONCE, call->in[0], call->in[1],
+               call->out[0], call->scratch);
 }
 
 static void run_squared_difference(const qi_call *call)
 {
-    run_sum(call, square_of);
+    struct sum s = sum_of(call);
+    s.pairs.of_a = &s.a;
+    s.pairs.of_b = &s.b;
+    run_pairs(call, &s.pairs, square_of, 0);
 }
 
 static void run_compare(const qi_call *call)
 {
-    const int32_t *p = call->node->params;
-    struct rescaling const a = {p[COMPARE_LEFT_SHIFT], p[COMPARE_A], p[COMPARE_A + 1]};
-    struct rescaling const b = {p[COMPARE_LEFT_SHIFT], p[COMPARE_B], p[COMPARE_B + 1]};
-    struct binary v = tables_of(call);
-    v.kind = p[KIND];
-    rescale(v.a, &a);
-    rescale(v.b, &b);
-    combine_all(call, &v, comparison_of);
+    const int32_t *params = call->node->params;
+    qk_rescaling const a = {params[COMPARE_LEFT_SHIFT], params[COMPARE_A], params[COMPARE_A + 1]};
+    qk_rescaling const b = {params[COMPARE_LEFT_SHIFT], params[COMPARE_B], params[COMPARE_B + 1]};
+    qk_pairs p = geometry_of(call);
+    p.kind = params[KIND];
+    p.of_a = &a;
+    p.of_b = &b;
+    run_pairs(call, &p, comparison_of, 0);
 }
 
 static void run_mul(const qi_call *call)
 {
-    struct binary v = binary_of(call, QI_MUL_MULT, QI_MUL_CLAMP_LO);
-    v.scale_a = qi_b32_multiplier(v.mult, v.shift);
-    v.constant = qi_b32_of(v.zero_point);
-    combine_all(call, &v,
-                call->node->rounding == QI_ROUND_EVEN   ? even_product_of
-                : call->node->rounding == QI_ROUND_ONCE ? product_once
-                                                        : product_of);
+    qk_pairs p = scaled_pairs_of(call, QI_MUL_MULT, QI_MUL_CLAMP_LO);
+    p.scale_a = qi_b32_multiplier(p.mult, p.shift);
+    p.constant = qi_b32_of(p.zero_point);
+    run_pairs(call, &p,
+              call->node->rounding == QI_ROUND_EVEN   ? even_product_of
+              : call->node->rounding == QI_ROUND_ONCE ? product_once
+                                                      : product_of,
+              0);
 }
 
 static void run_div(const qi_call *call)
 {
-    struct binary const v = binary_of(call, QI_MUL_MULT, QI_MUL_CLAMP_LO);
-    combine_all(call, &v, quotient_of);
+    qk_pairs const p = scaled_pairs_of(call, QI_MUL_MULT, QI_MUL_CLAMP_LO);
+    run_pairs(call, &p, quotient_of, 0);
 }
 
 static void run_maximum(const qi_call *call)
 {
-    struct binary const v = codes_of(call);
-    combine_all(call, &v, larger_of);
+    qk_pairs const p = geometry_of(call);
+    run_pairs(call, &p, larger_of, 1);
 }
 
 static void run_minimum(const qi_call *call)
 {
-    struct binary const v = codes_of(call);
-    combine_all(call, &v, smaller_of);
+    qk_pairs const p = geometry_of(call);
+    run_pairs(call, &p, smaller_of, 1);
 }
 
 static void run_prelu(const qi_call *call)
 {
-    struct binary v = binary_of(call, MULT_POS, PRELU_CLAMP_LO);
-    v.mult_neg = call->node->params[MULT_NEG];
-    v.shift_neg = call->node->params[SHIFT_NEG];
-    combine_all(call, &v, prelu_of);
+    qk_pairs p = scaled_pairs_of(call, MULT_POS, PRELU_CLAMP_LO);
+    p.mult_neg = call->node->params[MULT_NEG];
+    p.shift_neg = call->node->params[SHIFT_NEG];
+    run_pairs(call, &p, prelu_of, 0);
 }
 
 const qi_kernel qi_kernel_add = {

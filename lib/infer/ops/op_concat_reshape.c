@@ -1,5 +1,5 @@
 /** concat and reshape: these ops move codes and compute nothing. */
-#include "infer/model/memory.h"
+#include "infer/kernels/memory.h"
 #include "infer/model/op.h"
 
 enum { AXIS, CONCAT_PARAMS };

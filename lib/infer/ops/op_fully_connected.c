@@ -1,10 +1,5 @@
-/**
- * fully_connected: x has rows * I values, w is [O,I], bias, mult, shift -> y has rows * O values.
- *
- *   acc[r, o] = sum over i of (x[r, i] - Z_x)(w[o, i] - Z_w)
- *
- *   scratch  | differences of up to QI_TILE rows, int16 | one row of weights, int16 |
- */
+/** fully_connected: infer/kernels/fully_connected.h. */
+#include "infer/kernels/fully_connected.h"
 #include "infer/model/op.h"
 
 static qi_status check(const qi_model *model, const qi_node *node, int32_t index, qi_error *err)
@@ -27,50 +22,30 @@ static qi_status check(const qi_model *model, const qi_node *node, int32_t index
     return c.status;
 }
 
-static int32_t rows_of(const qi_model *model, const qi_node *node)
+/** The layer of a node, without its requantization. */
+static qk_fully_connected layer_of(const qi_model *model, const qi_node *node)
 {
-    return (int32_t)qi_count(qi_input(model, node, 0)) / qi_input(model, node, 1)->dims[1];
-}
-
-/** How many rows share one pass over the weights. */
-static int32_t tile_rows(const qi_model *model, const qi_node *node)
-{
-    int32_t const rows = rows_of(model, node);
-    return rows < QI_TILE ? rows : QI_TILE;
+    const qi_tensor *x = qi_input(model, node, 0), *w = qi_input(model, node, 1);
+    return (qk_fully_connected){.rows = (int32_t)qi_count(x) / w->dims[1],
+                                .inputs = w->dims[1],
+                                .outputs = w->dims[0],
+                                .x_codes = qi_codes_of(x),
+                                .weight_codes = qi_codes_of(w),
+                                .weights = qi_rows_of(w, w->data)};
 }
 
 static size_t scratch(const qi_model *model, const qi_node *node)
 {
-    size_t const depth = (size_t)qi_input(model, node, 1)->dims[1];
-    return ((size_t)tile_rows(model, node) + 1) * depth * sizeof(int16_t);
+    qk_fully_connected const layer = layer_of(model, node);
+    return qk_fully_connected_scratch(&layer);
 }
 
 void qi_run_fully_connected_part(const qi_call *call, int32_t first, int32_t end, qi_dots_fn *dots)
 {
-    const qi_tensor *w = qi_input(call->model, call->node, 1);
-    size_t const depth = (size_t)w->dims[1], outputs = (size_t)w->dims[0];
-    int32_t const rows = rows_of(call->model, call->node);
-    int32_t const step = tile_rows(call->model, call->node);
-    int16_t *x = call->scratch;
-    qi_tile tile = {.x = x,
-                    .depth = depth,
-                    .weights = qi_rows_of(w, call->in[1]),
-                    .weight_codes = qi_codes_of(w),
-                    .weight_row = x + (size_t)step * depth,
-                    .first_channel = first,
-                    .end_channel = end,
-                    .requant = qi_requant_of(call, QI_FULLY_CONNECTED_CLAMP_LO),
-                    .y = call->out[0],
-                    .y_stride = outputs,
-                    .is_wide = qi_is_wide(qi_output(call->model, call->node)),
-                    .dots = dots};
-    qi_codes const codes = qi_codes_of(qi_input(call->model, call->node, 0));
-    for (int32_t r = 0; r < rows; r += step) {
-        tile.rows = rows - r < step ? rows - r : step;
-        tile.y_at = (size_t)r * outputs;
-        qi_differences(x, call->in[0], (size_t)r * depth, (size_t)tile.rows * depth, codes);
-        qi_run_tile(&tile);
-    }
+    qk_fully_connected layer = layer_of(call->model, call->node);
+    layer.requant = qi_requant_of(call, QI_FULLY_CONNECTED_CLAMP_LO);
+    layer.dots = dots;
+    qk_fully_connected_part(&layer, call->in[0], call->out[0], call->scratch, first, end);
 }
 
 static void run(const qi_call *call)

@@ -6,7 +6,7 @@
  *
  * y may have any shape with as many values. An index that is no position counts as the nearest one.
  */
-#include "infer/model/memory.h"
+#include "infer/kernels/memory.h"
 #include "infer/model/op.h"
 
 enum { AXIS, BATCH_DIMS, PARAMS };

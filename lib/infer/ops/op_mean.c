@@ -13,7 +13,7 @@
  *
  * reduce keeps the largest or the smallest code.
  */
-#include "infer/model/memory.h"
+#include "infer/kernels/memory.h"
 #include "infer/model/op.h"
 
 enum { AXIS_MASK, SCALE_MANT, SCALE_EXP, BIAS_MANT, BIAS_EXP, CLAMP_LO, CLAMP_HI, SUM_PARAMS };

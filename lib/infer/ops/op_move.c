@@ -7,7 +7,7 @@
  *
  * There are parameters for four axes. Axes beyond the rank have begin 0, stride 1, perm d.
  */
-#include "infer/model/memory.h"
+#include "infer/kernels/memory.h"
 #include "infer/model/op.h"
 
 /** Where the values of the output lie in the input, counted in values. */

@@ -2,7 +2,7 @@
  * pad: y is x with before[d] and after[d] positions of the code `value` around it along each axis
  * d. Axes beyond the rank have none.
  */
-#include "infer/model/memory.h"
+#include "infer/kernels/memory.h"
 #include "infer/model/op.h"
 
 enum { BEFORE = 0, AFTER = QI_MAX_RANK, VALUE = 2 * QI_MAX_RANK, PARAMS };

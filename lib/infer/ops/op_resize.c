@@ -24,7 +24,7 @@
  *   scratch  | one qi_place for each output column |
  */
 #include "infer/arithmetic/positions.h"
-#include "infer/model/memory.h"
+#include "infer/kernels/memory.h"
 #include "infer/model/op.h"
 
 enum { ALIGN_CORNERS, HALF_PIXEL_CENTERS, PARAMS };

@@ -10,7 +10,7 @@
  *
  *   scratch  | rows [QI_TILE, KH KW C] int16 | one row of weights, int16 |
  */
-#include "infer/model/memory.h"
+#include "infer/kernels/memory.h"
 #include "infer/model/op.h"
 
 enum { STRIDE_H, STRIDE_W, PAD_TOP, PAD_LEFT, CLAMP_LO, CLAMP_HI };

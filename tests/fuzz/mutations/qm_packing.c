@@ -24,13 +24,13 @@ static unsigned at_most(unsigned x, unsigned limit)
 static void choose(struct packed *p, uint8_t *tensor)
 {
     unsigned const is_signed = tensor[QM_TENSOR_TYPE] == QI_S8;
-    p->packing = 1 + (unsigned)fuzz_below(p->x, QM_TRITS);
+    p->packing = 1 + (unsigned)fuzz_below(p->x, QI_TRITS);
     int const has_list =
-        p->packing == QM_TRITS || fuzz_below(p->x, 2) || (is_signed && p->packing < 2);
+        p->packing == QI_TRITS || fuzz_below(p->x, 2) || (is_signed && p->packing < 2);
     if (!has_list)
         tensor[QM_TENSOR_BITS] = (uint8_t)p->packing;
     unsigned const codes = 1u << (tensor[QM_TENSOR_BITS] & 7 ? tensor[QM_TENSOR_BITS] & 7 : 8);
-    unsigned const most = p->packing == QM_TRITS ? QM_MOST_TRITS : at_most(1u << p->packing, 255);
+    unsigned const most = p->packing == QI_TRITS ? QM_MOST_TRITS : at_most(1u << p->packing, 255);
     p->listed = has_list ? 1 + (unsigned)fuzz_below(p->x, at_most(most, codes)) : 0;
     p->indices = has_list ? p->listed : 1u << p->packing;
     unsigned const lowest = is_signed ? 256 - codes / 2 : 0;
@@ -40,10 +40,10 @@ static void choose(struct packed *p, uint8_t *tensor)
 
 static void write_value(const struct packed *p, uint8_t *row, size_t i, unsigned index)
 {
-    static const uint8_t power[QM_TRITS_OF_BYTE] = {1, 3, 9, 27, 81};
-    if (p->packing == QM_TRITS)
-        row[i / QM_TRITS_OF_BYTE] += (uint8_t)(index * power[i % QM_TRITS_OF_BYTE]);
-    for (size_t b = 0; b < p->packing && p->packing != QM_TRITS; b++)
+    static const uint8_t power[QI_TRITS_OF_BYTE] = {1, 3, 9, 27, 81};
+    if (p->packing == QI_TRITS)
+        row[i / QI_TRITS_OF_BYTE] += (uint8_t)(index * power[i % QI_TRITS_OF_BYTE]);
+    for (size_t b = 0; b < p->packing && p->packing != QI_TRITS; b++)
         row[(i * p->packing + b) / 8] |= (uint8_t)((index >> b & 1) << (i * p->packing + b) % 8);
 }
 

@@ -16,10 +16,10 @@ mutant srdhm-saturation test_fixedpoint include/qat/rounding.h \
     's/if (a == INT32_MIN \&\& b == INT32_MIN)/if (0)/'
 
 # Kernels of the engine changed in one place.
-mutant conv-pad-value test_property lib/infer/ops/op_conv.c 's/memset(patch, 0,/memset(patch, 1,/'
-mutant conv-dilation test_property lib/infer/ops/op_conv.c \
+mutant conv-pad-value test_property lib/infer/kernels/conv2d.h 's/memset(patch, 0,/memset(patch, 1,/'
+mutant conv-dilation test_property lib/infer/kernels/conv2d.h \
     's/ty.start + ky \* g->dilation_h/ty.start + ky/'
-mutant conv-group test_property lib/infer/ops/op_conv.c 's/i \* v.group_channels)/0)/'
+mutant conv-group test_property lib/infer/kernels/conv2d.h 's/i \* qk_conv2d_group_channels(p))/0)/'
 mutant layer-zero-point test_property lib/infer/model/op.c \
     's/\(\.zero_point = qi_output(call->model, call->node)->zero_point\),/\1 + 1,/'
 mutant layer-clamp test_property lib/infer/model/op.c \
@@ -28,22 +28,22 @@ mutant layer-one-multiplier test_property lib/infer/model/op.c \
     's/\.mult_step = qi_count(mult) > each/.mult_step = 0/'
 mutant layer-fraction test_property lib/infer/model/op.c \
     's/\.fraction = call->node->fraction,/.fraction = call->node->fraction > 3 ? 3 : call->node->fraction,/'
-mutant depthwise-dilation test_property lib/infer/ops/op_depthwise.c \
+mutant depthwise-dilation test_property lib/infer/kernels/depthwise_conv2d.h \
     's/tx.start + kx \* g->dilation_w/tx.start + kx/'
-mutant depthwise-multiplier test_property lib/infer/ops/op_depthwise.c \
-    's/\*to++ = d;/*to++ = (int16_t)(d + (j == 2));/'
-mutant average-rounding test_property lib/infer/ops/op_pool.c \
-    's/qi_divide_half_away(sums\[c\], pixels)/sums[c] \/ pixels/'
-mutant average-once test_property lib/infer/ops/op_pool.c \
-    's/qi_divide_half_up(sums\[c\], pixels)/qi_divide_half_away(sums[c], pixels)/'
+mutant depthwise-multiplier test_property lib/infer/kernels/depthwise_conv2d.h \
+    's/\*pixel++ = d;/*pixel++ = (int16_t)(d + (j == 2));/'
+mutant average-rounding test_property lib/infer/kernels/pool.h \
+    's/qi_divide_half_away(sum, pixels)/sum \/ pixels/'
+mutant average-once test_property lib/infer/kernels/pool.h \
+    's/qi_divide_half_up(sum, pixels)/qi_divide_half_away(sum, pixels)/'
 mutant resize-exact test_property lib/infer/arithmetic/positions.h \
     's/\* in - out : i \* in;/* in : i * in;/'
-mutant binary-once test_property lib/infer/ops/op_binary.c 's/qi_requantize_near_ties_up(x, v->mult/qi_requantize(x, v->mult/'
-mutant average-count test_property lib/infer/ops/op_pool.c \
-    's/int32_t const pixels = .*;/int32_t const pixels = g->kernel_h * g->kernel_w;/'
-mutant max-off-by-one test_property lib/infer/ops/op_pool.c 's/memset(y, lo, channels)/memset(y, lo + 1, channels)/'
-mutant binary-clamp test_property lib/infer/ops/op_binary.c \
-    's/qi_clamp(qi_saturate_i64(code), v->lo, v->hi)/qi_clamp(qi_saturate_i64(code), v->lo + 1, v->hi)/'
+mutant binary-once test_property lib/infer/kernels/pairs.h 's/qi_requantize_near_ties_up(x, p->mult/qi_requantize(x, p->mult/'
+mutant average-count test_property lib/infer/kernels/pool.h \
+    's/int32_t const pixels = .*;/int32_t const pixels = p->window.kernel_h * p->window.kernel_w;/'
+mutant max-off-by-one test_property lib/infer/kernels/pool.h 's/memset(y, lo, channels)/memset(y, lo + 1, channels)/'
+mutant binary-clamp test_property lib/infer/kernels/pairs.h \
+    's/qi_clamp(qi_saturate_i64(code), p->lo, p->hi)/qi_clamp(qi_saturate_i64(code), p->lo + 1, p->hi)/'
 mutant binary-broadcast test_property lib/infer/model/op.c \
     's/stride\[d\] = dim == 1 ? 0 : distance;/stride[d] = distance;/'
 mutant concat-order test_property lib/infer/ops/op_concat_reshape.c 's/j \* whole + at,/j * whole + (whole - at - part),/'
@@ -52,5 +52,5 @@ mutant requantize-zero-point test_property lib/infer/ops/op_elementwise.c \
     's/qi_requantize(q - f->x->zero_point,/qi_requantize(q - f->x->zero_point + 1,/'
 mutant softmax-row test_property lib/infer/ops/op_softmax.c 's/\.shift = p\[QI_SOFTMAX_SHIFT\],/.shift = p[QI_SOFTMAX_SHIFT] - (p[QI_SOFTMAX_SHIFT] > 0),/'
 
-mutant sub-order test_property lib/infer/ops/op_binary.c 's/a - b/b - a/'
+mutant sub-order test_property lib/infer/kernels/add.h 's/a - b/b - a/'
 mutant mean-rounding test_property lib/infer/ops/op_mean.c 's/: qi_requantize(sums\[i\], mult, shift)/: qi_requantize(sums[i], mult + 4096, shift)/'

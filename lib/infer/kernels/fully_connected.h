@@ -1,0 +1,66 @@
+/**
+ * fully_connected: x has rows * I values, w is [O,I], bias, mult, shift -> y has rows * O values.
+ *
+ *   acc[r, o] = sum over i of (x[r, i] - Z_x)(w[o, i] - Z_w)
+ *
+ *   scratch  | differences of up to QI_TILE rows, int16 | one row of weights, int16 |
+ */
+#ifndef QK_FULLY_CONNECTED_H
+#define QK_FULLY_CONNECTED_H
+
+#include "infer/kernels/tile.h"
+
+typedef struct qk_fully_connected {
+    int32_t rows, inputs, outputs;
+    qi_codes x_codes, weight_codes;
+    qi_rows weights; /* a row of `inputs` codes for each output */
+    qi_requant requant;
+    qi_dots_fn *dots; /* of 16-bit codes: a host's loop, or NULL */
+} qk_fully_connected;
+
+/** How many rows share one pass over the weights. */
+QK_INLINE int32_t qk_fully_connected_tile(const qk_fully_connected *p)
+{
+    return p->rows < QI_TILE ? p->rows : QI_TILE;
+}
+
+QK_INLINE size_t qk_fully_connected_scratch(const qk_fully_connected *p)
+{
+    return qi_tile_scratch(qk_fully_connected_tile(p), (size_t)p->inputs);
+}
+
+/** The outputs first..end-1 of all rows. */
+QK_INLINE void qk_fully_connected_part(const qk_fully_connected *p, const void *x, void *y,
+                                       void *scratch, int32_t first, int32_t end)
+{
+    int32_t const step = qk_fully_connected_tile(p);
+    int16_t *differences = (int16_t *)scratch;
+    qi_tile tile;
+    tile.x = differences;
+    tile.depth = (size_t)p->inputs;
+    tile.weights = p->weights;
+    tile.weight_codes = p->weight_codes;
+    tile.weight_row = differences + (size_t)step * tile.depth;
+    tile.first_channel = first;
+    tile.end_channel = end;
+    tile.requant = p->requant;
+    tile.y = y;
+    tile.y_stride = (size_t)p->outputs;
+    tile.is_wide = p->x_codes.is_wide;
+    tile.dots = p->dots;
+    for (int32_t r = 0; r < p->rows; r += step) {
+        tile.rows = p->rows - r < step ? p->rows - r : step;
+        tile.y_at = (size_t)r * tile.y_stride;
+        qi_differences(differences, x, (size_t)r * tile.depth, (size_t)tile.rows * tile.depth,
+                       p->x_codes);
+        qi_run_tile(&tile);
+    }
+}
+
+QK_INLINE void qk_fully_connected_run(const qk_fully_connected *p, const void *x, void *y,
+                                      void *scratch)
+{
+    qk_fully_connected_part(p, x, y, scratch, 0, p->outputs);
+}
+
+#endif

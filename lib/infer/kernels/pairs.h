@@ -1,0 +1,126 @@
+/**
+ * Ops of two tensors, which broadcast as NumPy's do: dims are aligned at the last, and a dim of 1
+ * is repeated.
+ *
+ * What such an op does to one operand depends only on its code. So a table of 256 values holds it,
+ * and the op combines an entry of each table into a code. 16-bit codes have no tables.
+ *
+ *   scratch of 8-bit codes  | table of a [256] int32 | table of b [256] int32 |
+ */
+#ifndef QK_PAIRS_H
+#define QK_PAIRS_H
+
+#include "infer/arithmetic/binary32.h"
+#include "infer/kernels/features.h"
+#include "qat/rounding.h"
+
+#include <stddef.h>
+
+enum { QK_PAIRS_RANK = 4, QK_PAIRS_CODES = 256 };
+
+/** How add and sub bring an operand to their common scale: requantize(q 2^left, mult, shift). */
+typedef struct qk_rescaling {
+    int32_t left_shift, mult, shift;
+} qk_rescaling;
+
+/** One operand: its steps in memory along each axis, 0 where it is repeated. */
+typedef struct qk_operand {
+    size_t stride[QK_PAIRS_RANK];
+    uint8_t flip; /* 0x80 if its codes are signed bytes */
+    int32_t zero_point;
+} qk_operand;
+
+typedef struct qk_pairs {
+    size_t dims[QK_PAIRS_RANK]; /* of the output */
+    qk_operand a, b;
+    uint8_t is_wide;                 /* 16-bit codes */
+    const qk_rescaling *of_a, *of_b; /* add, sub; else NULL */
+    int32_t mult, shift;
+    int32_t mult_neg, shift_neg; /* prelu: for negative x; mult, shift are for the others */
+    int32_t kind;                /* of compare */
+    qi_binary32 scale_a, scale_b, constant; /* add, rounding EVEN; mul: scale_a */
+    int32_t zero_point, lo, hi;             /* of the output */
+} qk_pairs;
+
+/** Computes the code of the output from a and b. */
+typedef int32_t qk_combine_fn(const qk_pairs *p, int32_t a, int32_t b);
+
+QK_INLINE size_t qk_pairs_scratch(int is_wide)
+{
+    return is_wide ? 0 : 2 * QK_PAIRS_CODES * sizeof(int32_t);
+}
+
+QK_INLINE int32_t qk_pairs_code(const qk_pairs *p, int32_t x, int32_t mult, int32_t shift)
+{
+    int64_t const code = (int64_t)qi_requantize(x, mult, shift) + p->zero_point;
+    return qi_clamp(qi_saturate_i64(code), p->lo, p->hi);
+}
+
+/** With rounding ONCE. */
+QK_INLINE int32_t qk_pairs_code_once(const qk_pairs *p, int32_t x)
+{
+    int64_t const code = (int64_t)qi_requantize_near_ties_up(x, p->mult, p->shift) + p->zero_point;
+    return qi_clamp(qi_saturate_i64(code), p->lo, p->hi);
+}
+
+QK_INLINE int32_t qk_rescaled(const qk_rescaling *r, int32_t x)
+{
+    return r ? qi_requantize(x * (1 << r->left_shift), r->mult, r->shift) : x;
+}
+
+/** table[byte] = (q - from), at the common scale if there is one; q is the code in the byte. */
+QK_INLINE void qk_pairs_table(const qk_operand *operand, const qk_rescaling *r, int32_t from,
+                              int32_t *table)
+{
+    int32_t const flip = operand->flip;
+    for (int32_t i = 0; i < QK_PAIRS_CODES; i++)
+        table[i] = qk_rescaled(r, (i ^ flip) - flip - from);
+}
+
+/** One run along the last axis. */
+QK_INLINE void qk_pairs_line(const qk_pairs *p, qk_combine_fn *combine, const int32_t *table_a,
+                             const uint8_t *a, const int32_t *table_b, const uint8_t *b, uint8_t *y)
+{
+    size_t const step_a = p->a.stride[3], step_b = p->b.stride[3], n = p->dims[3];
+    for (size_t i = 0; i < n; i++)
+        y[i] = (uint8_t)combine(p, table_a[a[i * step_a]], table_b[b[i * step_b]]);
+}
+
+/** The same for 16-bit codes, whose zero_point is 0. */
+QK_INLINE void qk_pairs_wide_line(const qk_pairs *p, qk_combine_fn *combine, const int16_t *a,
+                                  const int16_t *b, int16_t *y)
+{
+    size_t const step_a = p->a.stride[3], step_b = p->b.stride[3], n = p->dims[3];
+    for (size_t i = 0; i < n; i++)
+        y[i] = (int16_t)combine(p, qk_rescaled(p->of_a, a[i * step_a]),
+                                qk_rescaled(p->of_b, b[i * step_b]));
+}
+
+/**
+ * All outputs, from differences q - zero_point or, if as_codes is set, from the codes themselves.
+ */
+QK_INLINE void qk_pairs_run(const qk_pairs *p, qk_combine_fn *combine, int as_codes, const void *a,
+                            const void *b, void *y, void *scratch)
+{
+    int32_t *table_a = (int32_t *)scratch, *table_b = table_a + QK_PAIRS_CODES;
+    const size_t *sa = p->a.stride, *sb = p->b.stride;
+    size_t to = 0;
+    if (!QK_WIDE || !p->is_wide) {
+        qk_pairs_table(&p->a, p->of_a, as_codes ? 0 : p->a.zero_point, table_a);
+        qk_pairs_table(&p->b, p->of_b, as_codes ? 0 : p->b.zero_point, table_b);
+    }
+    for (size_t i = 0; i < p->dims[0]; i++)
+        for (size_t j = 0; j < p->dims[1]; j++)
+            for (size_t k = 0; k < p->dims[2]; k++, to += p->dims[3]) {
+                size_t const from_a = i * sa[0] + j * sa[1] + k * sa[2];
+                size_t const from_b = i * sb[0] + j * sb[1] + k * sb[2];
+                if (QK_WIDE && p->is_wide)
+                    qk_pairs_wide_line(p, combine, (const int16_t *)a + from_a,
+                                       (const int16_t *)b + from_b, (int16_t *)y + to);
+                else
+                    qk_pairs_line(p, combine, table_a, (const uint8_t *)a + from_a, table_b,
+                                  (const uint8_t *)b + from_b, (uint8_t *)y + to);
+            }
+}
+
+#endif
