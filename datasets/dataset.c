@@ -168,10 +168,10 @@ qat_status qat_dataset_allocate(qat_dataset *dataset, qat_error *err)
     qat_status const st = qat_dataset_hold(dataset, dataset->info.name, bytes, err);
     if (st)
         return st;
-    if (dataset->sample_bytes <= SIZE_MAX / count)
+    if (dataset->sample_bytes <= SIZE_MAX / count && !dataset->undrawn)
         dataset->values = qat_aligned_alloc(count * dataset->sample_bytes);
     dataset->labels = qat_arena_array(&dataset->arena, count, sizeof *dataset->labels);
-    if (!dataset->values || !dataset->labels)
+    if ((!dataset->values && !dataset->undrawn) || !dataset->labels)
         return qat_out_of_memory(err, "samples");
     return QAT_OK;
 }
@@ -187,13 +187,15 @@ qat_status qat_dataset_allocate_values(qat_dataset *dataset, qat_target_kind kin
         qat_dataset_hold(dataset, dataset->info.name, n * sizeof *dataset->targets, err);
     if (st)
         return st;
+    dataset->info.targets = kind;
+    dataset->info.n_targets = (int)each;
+    if (dataset->undrawn)
+        return QAT_OK;
     dataset->targets = qat_arena_array(&dataset->arena, n, sizeof *dataset->targets);
     if (!dataset->targets)
         return qat_out_of_memory(err, "targets");
     for (size_t i = 0; i < n; i++)
         dataset->targets[i] = NAN;
-    dataset->info.targets = kind;
-    dataset->info.n_targets = (int)each;
     return QAT_OK;
 }
 
@@ -431,6 +433,8 @@ static qat_status resize_kept(qat_dataset *d, const qat_dataset_options *o, qat_
     const uint8_t *from = d->values;
     size_t const bytes = d->sample_bytes;
     qat_status st = qat_dataset_set_shape(d, old.name, old.count, hwc, QAT_SAMPLE_U8, err);
+    if (d->undrawn)
+        return st;
     if (!st)
         st = qat_dataset_hold(d, old.name, (uint64_t)old.count * d->sample_bytes, err);
     uint8_t *to = st ? NULL : qat_aligned_alloc((size_t)old.count * d->sample_bytes);
@@ -455,8 +459,9 @@ static qat_status keep_presence(qat_dataset *d, qat_error *err)
     qat_status const st = qat_dataset_allocate_values(d, QAT_TARGETS_LABELS, classes, err);
     if (st)
         return st;
-    memset(d->targets, 0, (size_t)info->count * classes * sizeof *d->targets);
-    for (int i = 0; i < info->count; i++) {
+    if (!d->undrawn)
+        memset(d->targets, 0, (size_t)info->count * classes * sizeof *d->targets);
+    for (int i = 0; !d->undrawn && i < info->count; i++) {
         const qat_objects *o = qat_dataset_objects(d, i);
         for (int k = 0; k < o->count; k++)
             d->targets[(size_t)i * classes + (size_t)o->truth[k].label] = 1;
@@ -498,6 +503,8 @@ qat_status qat_dataset_open(qat_dataset **dataset, const qat_dataset_options *op
     if (!d)
         return qat_out_of_memory(err, "data set");
     d->kind = kind;
+    d->undrawn = options->undrawn && !kind->needs_path;
+    d->info.target_deviation = 1;
     d->memory = options->memory ? options->memory : QAT_DEFAULT_DATA_MEMORY;
     d->info.name = make_name(d, kind->needs_path ? options->path : NULL, split);
     if (!d->info.name)
@@ -508,7 +515,7 @@ qat_status qat_dataset_open(qat_dataset **dataset, const qat_dataset_options *op
         st = resize_kept(d, options, err);
     if (!st && d->info.has_objects && options->presence)
         st = keep_presence(d, err);
-    if (!st && d->info.targets == QAT_TARGETS_VALUES)
+    if (!st && d->info.targets == QAT_TARGETS_VALUES && !d->undrawn)
         find_targets(d);
     if (st) {
         qat_dataset_close(d);
@@ -538,5 +545,8 @@ qat_status qat_dataset_get(const qat_dataset *dataset, int index, void *values, 
     if (index < 0 || index >= dataset->info.count)
         return qat_fail(err, QAT_ERR_ARGUMENT, "%s: sample %d, not in 0..%d", dataset->info.name,
                         index, dataset->info.count - 1);
+    if (dataset->undrawn)
+        return qat_fail(err, QAT_ERR_STATE, "%s: sample %d was not drawn", dataset->info.name,
+                        index);
     return dataset->kind->get(dataset, index, values, label, err);
 }

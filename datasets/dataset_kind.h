@@ -80,6 +80,7 @@ struct qat_dataset {
     qat_ignored ignored;
     qat_split split;     /* whose samples these are */
     bool is_part;        /* of one set: options.split */
+    bool undrawn;        /* options.undrawn, and the kind draws: there are no values, no targets */
     size_t sample_bytes; /* bytes of one sample's values */
     qat_arena arena;     /* names, paths and the kind's own structures; closing frees it */
     void *values;        /* for kinds that keep all samples: info.count of them, 64-byte aligned */

@@ -68,7 +68,6 @@ static void count_pixels(counts *c, const float *targets, int n)
             count_one(c, (int)targets[k]);
 }
 
-/** Classes of generated data are not looked up: each sample would be drawn. */
 static void count_split(counts *c, const qat_dataset *d)
 {
     for (int i = 0; i < d->info.count; i++) {
@@ -84,8 +83,11 @@ static void count_split(counts *c, const qat_dataset *d)
     }
 }
 
+/** Of an undrawn set only the classes of samples that have one are known. */
 static bool can_count(const qat_dataset *d)
 {
+    if (d->undrawn)
+        return !d->info.has_objects && !d->info.n_targets;
     return d->labels || d->info.has_objects || d->targets;
 }
 
@@ -114,29 +116,47 @@ static void write_classes(qat_writer *w, const qat_dataset_info *info, const cou
     qat_write_text(w, ")");
 }
 
-static void write_contents(qat_writer *w, const qat_dataset_info *info, const counts *c)
+/** ", 20 objects of 3 classes"; without the number if they were not counted. */
+static void write_things(qat_writer *w, const counts *c, const char *thing)
 {
+    if (c->of)
+        qat_write_text(w, ", %lld %s%s", (long long)c->total, thing, qat_plural(c->total));
+    else
+        qat_write_text(w, ", %ss", thing);
+    qat_write_text(w, " of %d class%s", c->classes, c->classes == 1 ? "" : "es");
+}
+
+static void write_values(qat_writer *w, const qat_dataset *d)
+{
+    const qat_dataset_info *info = &d->info;
+    qat_write_text(w, ", %d value%s each", info->n_targets, qat_plural(info->n_targets));
+    if (!d->undrawn)
+        qat_write_text(w, " (mean %g, standard deviation %g)", (double)info->target_mean,
+                       (double)info->target_deviation);
+}
+
+static void write_contents(qat_writer *w, const qat_dataset *d, const counts *c)
+{
+    const qat_dataset_info *info = &d->info;
     int const n = c->classes;
     if (info->has_objects)
-        qat_write_text(w, ", %lld object%s of %d class%s", (long long)c->total,
-                       qat_plural(c->total), n, n == 1 ? "" : "es");
+        write_things(w, c, "object");
     else if (info->has_targets && n)
         qat_write_text(w, ", %d attribute%s", n, qat_plural(n));
     else if (info->targets == QAT_TARGETS_VALUES)
-        qat_write_text(w, ", %d value%s each (mean %g, standard deviation %g)", info->n_targets,
-                       qat_plural(info->n_targets), (double)info->target_mean,
-                       (double)info->target_deviation);
+        write_values(w, d);
     else if (info->targets == QAT_TARGETS_LABELS)
         qat_write_text(w, ", %d label%s", n, qat_plural(n));
     else if (info->targets == QAT_TARGETS_PIXELS)
-        qat_write_text(w, ", %lld pixel%s of %d class%s", (long long)c->total, qat_plural(c->total),
-                       n, n == 1 ? "" : "es");
+        write_things(w, c, "pixel");
     else if (!info->has_targets)
         qat_write_text(w, ", %d class%s", n, n == 1 ? "" : "es");
     if (c->of && n)
         write_classes(w, info, c);
-    if (info->has_value)
+    if (info->has_value && c->of)
         qat_write_text(w, ", a value of %lld", (long long)c->values);
+    else if (info->has_value)
+        qat_write_text(w, ", a value");
 }
 
 /** What is made of sounds of another length. */
@@ -195,7 +215,7 @@ qat_status qat_dataset_describe(const qat_dataset *train, const qat_dataset *tes
     write_count(&w, train);
     if (test)
         write_count(&w, test);
-    write_contents(&w, &train->info, &c);
+    write_contents(&w, train, &c);
     write_length(&w, train);
     write_left_out(&w, train, test);
     qat_write_u8(&w, 0);

@@ -394,10 +394,9 @@ static qat_status show_data(const qat_recipe *recipe, const qat_dataset *train, 
     static const qat_log warnings = {print_warning, NULL};
     qat_error why = {0};
     qat_dataset *test = NULL;
-    if (qat_recipe_open_data(&test, recipe, NULL,
-                             qat_recipe_number(recipe, "data.validation") > 0 ? QAT_SPLIT_VALIDATION
-                                                                              : QAT_SPLIT_TEST,
-                             &why))
+    bool const validates = qat_recipe_number(recipe, "data.validation") > 0;
+    if (qat_recipe_open_undrawn(&test, recipe, validates ? QAT_SPLIT_VALIDATION : QAT_SPLIT_TEST,
+                                &why))
         print_warning(NULL, why.message);
     qat_status const st = qat_recipe_tell_data(recipe, train, test, &notes, &warnings, err);
     qat_dataset_close(test);
@@ -409,7 +408,7 @@ static qat_status open_input(const qat_registry *registry, const qat_recipe *rec
 {
     qat_error why = {0};
     qat_dataset *data = NULL;
-    qat_status st = qat_recipe_open_data(&data, recipe, NULL, QAT_SPLIT_TRAIN, &why);
+    qat_status st = qat_recipe_open_undrawn(&data, recipe, QAT_SPLIT_TRAIN, &why);
     if (st == QAT_ERR_IO)
         return input_by_recipe(registry, recipe, input, &why, err);
     if (st)

@@ -69,7 +69,7 @@ static qat_status faces_open(qat_dataset *dataset, const qat_dataset_options *op
         st = qat_dataset_allocate(dataset, err);
     if (!st)
         st = qat_dataset_allocate_targets(dataset, FACE_COUNT, face_attribute_names, true, err);
-    return st ? st : paint_all(dataset, options, split, err);
+    return st || dataset->undrawn ? st : paint_all(dataset, options, split, err);
 }
 
 const qat_dataset_kind qat_kind_faces = {.name = "faces",

@@ -29,7 +29,8 @@ static void paint_tile(void *context, int tile, int thread)
     for (int i = first; i < end; i++) {
         qat_rng rng = qat_rng_at(j->seed, j->stream, (uint64_t)i);
         d->labels[i] = label_of(j, i);
-        j->paint(&rng, d->labels[i], (uint8_t *)d->values + (size_t)i * d->sample_bytes);
+        if (!d->undrawn)
+            j->paint(&rng, d->labels[i], (uint8_t *)d->values + (size_t)i * d->sample_bytes);
     }
 }
 

@@ -209,7 +209,7 @@ static qat_status scenes_open(qat_dataset *dataset, const qat_dataset_options *o
         st = qat_dataset_allocate_values(dataset, QAT_TARGETS_PIXELS,
                                          (size_t)dataset->info.height * (size_t)dataset->info.width,
                                          err);
-    return st ? st : paint_all(dataset, options, split, err);
+    return st || dataset->undrawn ? st : paint_all(dataset, options, split, err);
 }
 
 static const qat_objects *scenes_objects(const qat_dataset *dataset, int index)

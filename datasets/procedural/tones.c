@@ -54,7 +54,9 @@ static qat_status tones_open(qat_dataset *d, const qat_dataset_options *o, qat_s
     for (int i = 0; !st && i < count; i++) {
         qat_rng rng = qat_rng_at(o->seed, stream, (uint64_t)i);
         d->labels[i] = 0;
-        draw_tones(&rng, (float *)d->values + (size_t)i * LENGTH, d->targets + (size_t)i * TONES);
+        if (!d->undrawn)
+            draw_tones(&rng, (float *)d->values + (size_t)i * LENGTH,
+                       d->targets + (size_t)i * TONES);
     }
     d->info.min = -2;
     d->info.max = 2;

@@ -136,6 +136,8 @@ typedef struct qat_dataset_options {
     const char *words; /* wav: these classes alone, separated by commas; sounds of the others are
                           _unknown_, pieces of _background_noise_ are _silence_ (NULL: all classes,
                           and no others) */
+    bool undrawn; /* procedural sets: nothing is drawn. The set tells its shape and its counts, and
+                     the classes of samples that have one; to get a sample is an error */
 } qat_dataset_options;
 
 /** What samples have to be learned beside a class, boxes or attributes. */

@@ -121,6 +121,12 @@ qat_status qat_expand_path(const char *path, char *text, size_t max, qat_error *
  */
 qat_status qat_recipe_open_data(qat_dataset **dataset, const qat_recipe *recipe, const char *spec,
                                 qat_split split, qat_error *err);
+/**
+ * The same of the recipe's own data, for a program that only wants to know what they are: data that
+ * would be drawn are not (qat_dataset_options.undrawn).
+ */
+qat_status qat_recipe_open_undrawn(qat_dataset **dataset, const qat_recipe *recipe, qat_split split,
+                                   qat_error *err);
 
 /**
  * Write one line that says what the data are (qat_dataset_describe) to notes. Write a warning for

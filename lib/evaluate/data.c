@@ -97,6 +97,13 @@ qat_status qat_recipe_open_data(qat_dataset **dataset, const qat_recipe *recipe,
     return qat_open_data_looking(dataset, recipe, spec, split, NULL, err);
 }
 
+qat_status qat_recipe_open_undrawn(qat_dataset **dataset, const qat_recipe *recipe, qat_split split,
+                                   qat_error *err)
+{
+    static const qat_data_look undrawn = {.undrawn = true};
+    return qat_open_data_looking(dataset, recipe, NULL, split, &undrawn, err);
+}
+
 qat_status qat_open_data_looking(qat_dataset **dataset, const qat_recipe *recipe, const char *spec,
                                  qat_split split, const qat_data_look *look, qat_error *err)
 {
@@ -132,7 +139,8 @@ qat_status qat_open_data_looking(qat_dataset **dataset, const qat_recipe *recipe
                              .ignore = recipe->data.ignore < 0 ? -1 : (int)recipe->data.ignore + 1,
                              .seconds = recipe->data.seconds,
                              .words = recipe->data.words,
-                             .memory = qat_data_memory(recipe)};
+                             .memory = qat_data_memory(recipe),
+                             .undrawn = look && look->undrawn};
     set_coco(&o, recipe);
     if (!spec) {
         o.train_count = (int)recipe->data.train_count;

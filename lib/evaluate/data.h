@@ -21,11 +21,12 @@ qat_status qat_open_loader(qat_loader **loader, const qat_dataset *data,
  */
 qat_status qat_feed_graph(qat_graph *graph, const qat_batch *batch, int count, qat_error *err);
 
-/** Who is told while data are opened: of skipped pictures, and how far the check is. */
+/** How data are opened, and who is told: of skipped pictures, and how far the check is. */
 typedef struct qat_data_look {
     bool (*tick)(void *context, int64_t done, int64_t total); /* false: stop */
     void *context;
     const qat_log *log;
+    bool undrawn; /* as in qat_dataset_options */
 } qat_data_look;
 
 /** qat_recipe_open_data; look may be NULL. */

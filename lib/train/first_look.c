@@ -181,7 +181,7 @@ qat_status qat_trainer_open_data(qat_trainer *t, qat_error *err)
 {
     const qat_recipe *r = t->recipe;
     qat_log const warnings = {warn, t};
-    qat_data_look const look = {tick, t, t->options->log};
+    qat_data_look const look = {tick, t, t->options->log, false};
     qat_split const judged = r->data.validation > 0 ? QAT_SPLIT_VALIDATION : QAT_SPLIT_TEST;
     qat_status st = qat_open_data_looking(&t->train_data, r, NULL, QAT_SPLIT_TRAIN, &look, err);
     if (!st)

@@ -52,7 +52,7 @@ static qat_status open_recipe(source *s, const char *path, const tool_list *plug
     if (!st)
         st = tool_open_registry(&s->registry, &s->plugins, s->recipe, plugins, err);
     if (!st)
-        st = qat_recipe_open_data(&s->data, s->recipe, NULL, QAT_SPLIT_TRAIN, err);
+        st = qat_recipe_open_undrawn(&s->data, s->recipe, QAT_SPLIT_TRAIN, err);
     if (!st)
         st = qat_input_info_of(&in, s->registry, s->recipe, qat_dataset_info_of(s->data), err);
     if (!st)

@@ -115,6 +115,67 @@ START_TEST(generated_data_are_described)
 }
 END_TEST
 
+/** Shape and counts are those of the drawn set; samples are refused; objects are not counted. */
+static void expect_undrawn(qat_dataset_options o, const char *text)
+{
+    qat_dataset *drawn, *d[2];
+    char *told;
+    uint8_t *values = malloc(1 << 20);
+    int label;
+    qat_error err;
+    o.train_count = 30;
+    o.test_count = 10;
+    o.height = strcmp(o.kind, "digits") == 0 ? 20 : 0;
+    o.validation = 0.2;
+    ck_assert_int_eq(qat_dataset_open(&drawn, &o, QAT_SPLIT_TRAIN, NULL), QAT_OK);
+    o.undrawn = true;
+    for (int s = 0; s < 2; s++)
+        ck_assert_int_eq(qat_dataset_open(&d[s], &o, (qat_split)s, NULL), QAT_OK);
+    const qat_dataset_info *a = qat_dataset_info_of(drawn), *b = qat_dataset_info_of(d[0]);
+    ck_assert_int_eq(a->count, b->count);
+    ck_assert_int_eq(a->height, b->height);
+    ck_assert_int_eq(a->width, b->width);
+    ck_assert_int_eq(a->channels, b->channels);
+    ck_assert_int_eq(a->classes, b->classes);
+    ck_assert_int_eq(a->targets, b->targets);
+    ck_assert_int_eq(a->n_targets, b->n_targets);
+    ck_assert_int_eq(a->has_objects, b->has_objects);
+    ck_assert_int_eq(qat_dataset_get(d[0], 0, values, &label, &err), QAT_ERR_STATE);
+    ck_assert_msg(strstr(err.message, "sample 0 was not drawn") != NULL, "%s", err.message);
+    ck_assert_int_eq(qat_dataset_describe(d[0], d[1], &told, NULL), QAT_OK);
+    ck_assert_str_eq(told, text);
+    free(told);
+    free(values);
+    qat_dataset_close(drawn);
+    qat_dataset_close(d[0]);
+    qat_dataset_close(d[1]);
+}
+
+START_TEST(undrawn_data_are_described)
+{
+    expect_undrawn((qat_dataset_options){.kind = "tones"},
+                   "tones: 24 training signals, 10 test signals, 2 values each");
+    expect_undrawn((qat_dataset_options){.kind = "scenes"},
+                   "scenes: 24 training pictures, 10 test pictures, objects of 10 classes");
+    expect_undrawn((qat_dataset_options){.kind = "scenes", .pixels = true},
+                   "scenes: 24 training pictures, 10 test pictures, pixels of 11 classes");
+    expect_undrawn((qat_dataset_options){.kind = "scenes", .presence = true},
+                   "scenes: 24 training pictures, 10 test pictures, 10 labels");
+    expect_undrawn((qat_dataset_options){.kind = "faces"},
+                   "faces: 24 training pictures, 10 test pictures, 24 attributes, a value");
+    expect_undrawn((qat_dataset_options){.kind = "digits"},
+                   "digits: 20 training pictures, 10 test pictures, 10 classes (0 3, 1 3, 2 3, 3 "
+                   "3, 4 3, 5 3, 6 3, 7 3, 8 3, 9 3)");
+    expect_undrawn(
+        (qat_dataset_options){.kind = "keywords"},
+        "keywords: 20 training sounds, 10 test sounds, 10 classes (sami 3, masi 3, nami 3, mina 3, "
+        "kito 3, toki 3, tiko 3, koti 3, suke 3, kuse 3), of 49 frames (0.992 s)");
+    expect_undrawn((qat_dataset_options){.kind = "words"},
+                   "words: 20 training signals, 10 test signals, 10 classes (aiu 3, aui 3, iau 3, "
+                   "iua 3, uai 3, uia 3, asi 3, isa 3, sai 3, sia 3)");
+}
+END_TEST
+
 /* ------------------------------------------------------------------ broken pictures */
 
 static bool count_ticks(void *context, int64_t done, int64_t total)
@@ -408,6 +469,7 @@ int main(void)
     tcase_add_test(tc, what_is_ignored_is_counted);
     tcase_add_test(tc, many_classes_are_abbreviated);
     tcase_add_test(tc, generated_data_are_described);
+    tcase_add_test(tc, undrawn_data_are_described);
     tcase_add_test(tc, broken_pictures_are_found);
     tcase_add_test(tc, a_check_can_be_stopped);
     tcase_add_test(tc, ends_are_enough);
