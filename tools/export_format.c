@@ -9,10 +9,11 @@
 
 /** The first is that of names without a known ending. */
 static const export_format formats[] = {
-    {"qm", ".qm", NULL, NULL, false},
-    {"onnx", ".onnx", qat_onnx_write, qat_onnx_write_float, false},
-    {"tflite", ".tflite", qat_tflite_write, qat_tflite_write_float, true},
-    {"npz", ".npz", NULL, qat_npz_write_float, false},
+    {.name = "qm", .ending = ".qm", .is_qm = true},
+    {"onnx", ".onnx", qat_onnx_write, qat_onnx_write_float, .rounds_as_tflite = false},
+    {"tflite", ".tflite", qat_tflite_write, qat_tflite_write_float, .rounds_as_tflite = true},
+    {.name = "npz", .ending = ".npz", .write_float = qat_npz_write_float},
+    {.name = "c", .ending = ".c", .is_source = true},
 };
 
 enum { FORMATS = sizeof formats / sizeof *formats };
@@ -84,18 +85,84 @@ qat_status export_put(const export_made *made, const char *path, const uint8_t *
 {
     tool_file there = TOOL_FILE_OTHER;
     if (!tool_file_kind(path, &there, NULL) &&
-        (there == TOOL_FILE_CHECKPOINT || (there == TOOL_FILE_QM && made->format->write)))
+        (there == TOOL_FILE_CHECKPOINT || (there == TOOL_FILE_QM && !made->format->is_qm)))
         return qat_fail(err, QAT_ERR_ARGUMENT,
                         "%s is a %s; it would be overwritten: give another name for the %s file",
                         path, there == TOOL_FILE_QM ? ".qm" : "checkpoint", made->format->name);
     return qat_file_write_atomic(path, bytes, made->bytes, err);
 }
 
+/* ------------------------------------------------------------------ C source */
+
+void export_set_source(const tool *me, const export_source *source, export_made *made)
+{
+    if (source->is_asked && !made->format->is_source)
+        tool_usage(me, "--prefix, --section, --no-self-test, --caller-arena and --separate-weights "
+                       "are of the format c");
+    made->source = *source;
+}
+
+void export_source_path(const char *path, const char *ending, char to[EXPORT_PATH_MAX])
+{
+    size_t const n = strlen(path) - (ends_in(path, ".c") ? 2 : 0);
+    snprintf(to, EXPORT_PATH_MAX, "%.*s%s", (int)n, path, ending);
+}
+
+/** A prefix of names for the files: their name, where other signs are '_'. */
+static void make_name(const char *file, char name[EXPORT_PATH_MAX])
+{
+    bool const is_digit = *file >= '0' && *file <= '9';
+    snprintf(name, EXPORT_PATH_MAX, "%s%.4000s", is_digit ? "_" : "", file);
+    for (char *at = name; *at; at++)
+        if (!((*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') ||
+              (*at >= '0' && *at <= '9')))
+            *at = '_';
+}
+
+static qat_status put_part(export_made *made, const char *path, const char *ending,
+                           const void *bytes, size_t count, qat_error *err)
+{
+    char to[EXPORT_PATH_MAX];
+    export_source_path(path, ending, to);
+    made->bytes = count;
+    return export_put(made, to, bytes, err);
+}
+
+/** Write the header and the constants first: who sees the source sees all. */
+static qat_status write_source(export_made *made, const qi_host *model, const char *path,
+                               qat_error *err)
+{
+    qat_c_options how = made->source.how;
+    qat_c_files files = {0};
+    char base[EXPORT_PATH_MAX], name[EXPORT_PATH_MAX];
+    export_source_path(path, "", base);
+    const char *slash = strrchr(base, '/');
+    how.struct_size = sizeof how;
+    how.file = slash ? slash + 1 : base;
+    make_name(how.file, name);
+    how.name = how.name ? how.name : name;
+    qat_status st = qat_c_write(model, &how, &files, err);
+    if (!st)
+        st = put_part(made, path, ".h", files.header, files.header_bytes, err);
+    if (!st && files.weights)
+        st = put_part(made, path, ".bin", files.weights, files.weights_bytes, err);
+    if (!st)
+        st = put_part(made, path, ".c", files.source, files.source_bytes, err);
+    made->source.header_bytes = files.header_bytes;
+    made->source.weights_bytes = files.weights_bytes;
+    qat_c_files_free(&files);
+    return st;
+}
+
+/* ------------------------------------------------------------------ any format */
+
 qat_status export_write(void *context, const qi_host *model, const char *path, qat_error *err)
 {
     export_made *made = context;
     qat_write_options options = made->how;
     uint8_t *bytes = NULL;
+    if (made->format->is_source)
+        return write_source(made, model, path, err);
     options.struct_size = sizeof options;
     options.log = &tool_log;
     qat_status st = made->format->write

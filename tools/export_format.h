@@ -4,20 +4,31 @@
 
 #include "tools/common/tool.h"
 
+enum { EXPORT_PATH_MAX = 4096 };
+
 typedef struct export_format {
     const char *name, *ending;
-    qat_write_fn *write;             /* NULL: the .qm itself, or of float networks only */
+    qat_write_fn *write;             /* NULL: not of this kind */
     qat_write_float_fn *write_float; /* --float; NULL: the format has no float networks */
     bool rounds_as_tflite;           /* so must the model, if --profile does not say otherwise */
+    bool is_qm, is_source;           /* the .qm itself; C source, which is several files */
 } export_format;
 
 /** The format of --format (NULL: not given), else of the output's name, else the .qm. */
 const export_format *export_format_of(const tool *me, const char *name, const char *path);
 
+/** C source: what the options say, and what was written. */
+typedef struct export_source {
+    qat_c_options how;
+    bool is_asked; /* is there an option of C source? */
+    size_t header_bytes, weights_bytes;
+} export_source;
+
 /** A model on its way into a file of a format. */
 typedef struct export_made {
     const export_format *format;
     qat_write_options how; /* as the options say */
+    export_source source;  /* of C source: the same */
     bool again;            /* a .qm in another form than the one that was verified */
     qat_qm_form form;      /* that form */
     size_t bytes;          /* of the file, when it is written */
@@ -25,6 +36,10 @@ typedef struct export_made {
 
 /** The form that --pack and --strip ask for (NULL: not given). */
 void export_set_form(const tool *me, const char *pack, const char *strip, export_made *made);
+/** Check that the options of C source are given for C source alone. */
+void export_set_source(const tool *me, const export_source *source, export_made *made);
+/** The path of a file of C source: OUT with the ending, in place of .c if it has that. */
+void export_source_path(const char *path, const char *ending, char to[EXPORT_PATH_MAX]);
 /** The parts that a form leaves out, with commas: "names, labels". */
 void export_parts(const qat_qm_form *form, char text[96]);
 

@@ -19,6 +19,8 @@ static const char *data, *profile, *format, *form, *pack, *strip;
 static tool_list plugins;
 static int64_t samples, threads, opset;
 static bool json, summary, raw_params, float_io, as_float;
+static const char *prefix, *section;
+static bool no_self_test, caller_arena, separate_weights;
 
 static const tool_option options[] = {
     {"--data", TOOL_TEXT, &data, "KIND[:PATH]",
@@ -31,7 +33,9 @@ static const tool_option options[] = {
      1, 1000000000},
     TOOL_PTQ_OPTIONS,
     {"--format", TOOL_TEXT, &format, "F",
-     "format of the output: qm, tflite, onnx or npz (default: what the name ends in)", 0, 0},
+     "format of the output: qm, tflite, onnx, npz or c (default: what the name ends\n"
+     "in). c: OUT.c and OUT.h, which a compiler of C99 or C++17 makes a program of",
+     0, 0},
     {"--float", TOOL_FLAG, &as_float, NULL,
      "onnx, tflite: the float network of a checkpoint, not its integers;\n"
      "npz: its parameters, which --init of qat-train and NumPy read",
@@ -56,6 +60,15 @@ static const tool_option options[] = {
      "description, labels, test (the known answer), scales (of channels); with\n"
      "PARTS, such as --strip=names,test, only these",
      0, 0},
+    {"--prefix", TOOL_TEXT, &prefix, "NAME",
+     "c: the start of all names, such as NAME_run (default: the file's name)", 0, 0},
+    {"--section", TOOL_TEXT, &section, "NAME", "c: put the constants into this section", 0, 0},
+    {"--no-self-test", TOOL_FLAG, &no_self_test, NULL,
+     "c: leave out NAME_self_test and the known answer", 0, 0},
+    {"--caller-arena", TOOL_FLAG, &caller_arena, NULL,
+     "c: the functions take the memory for activations as an argument", 0, 0},
+    {"--separate-weights", TOOL_FLAG, &separate_weights, NULL,
+     "c: write the constants to OUT.bin, for a place in flash of their own", 0, 0},
     {"--raw-params", TOOL_FLAG, &raw_params, NULL,
      "for a checkpoint with averaged parameters: use those of the last step\n"
      "instead",
@@ -82,6 +95,8 @@ static const tool me = {
     "                  [--correct-bias] [--set quant.KEY=VALUE]...] [--reestimate-bn N]\n"
     "                  [--format F] [--float] [--float-io] [--form F] [--opset N]\n"
     "                  [--pack yes|no] [--strip[=PARTS]]\n"
+    "                  [--prefix NAME] [--section NAME] [--no-self-test]\n"
+    "                  [--caller-arena] [--separate-weights]\n"
     "                  [--plugin FILE.so]... [--threads N] [--raw-params]\n"
     "                  [--summary] [--max-memory MIB] [--max-macs N] [--max-pixels N] [--json]",
     "Turns a trained network into a model of integers only: folds batch norm, quantizes, writes.\n"
@@ -120,17 +135,29 @@ static void print_certificate(const qat_deploy_result *r)
 /** Is the file that is written the very .qm that was verified? */
 static bool is_verified_file(const export_made *made)
 {
-    return !made->format->write && !made->again;
+    return made->format->is_qm && !made->again;
 }
 
-/** The last line: the file. */
+/** A file beside a C file, if it was written. */
+static void print_source_part(const char *path, const char *ending, size_t bytes)
+{
+    char part[EXPORT_PATH_MAX];
+    export_source_path(path, ending, part);
+    if (bytes)
+        printf("%s: %zu bytes\n", tool_shown(part), bytes);
+}
+
+/** The last lines: the file, or files. */
 static void print_file(const char *path, const export_made *made)
 {
-    char parts[96];
+    char parts[96], file[EXPORT_PATH_MAX];
     export_parts(&made->form, parts);
-    printf("%s: %lld bytes, %s%s%s%s\n", tool_shown(path), (long long)made->bytes,
-           made->format->name, made->form.unpacked ? ", not packed" : "",
+    export_source_path(path, made->format->is_source ? ".c" : "", file);
+    printf("%s: %lld bytes, %s%s%s%s\n", tool_shown(made->format->is_source ? file : path),
+           (long long)made->bytes, made->format->name, made->form.unpacked ? ", not packed" : "",
            *parts ? ", without " : "", parts);
+    print_source_part(path, ".h", made->source.header_bytes);
+    print_source_part(path, ".bin", made->source.weights_bytes);
 }
 
 static void print_text(const char *path, const qat_deploy_result *r, const export_made *made)
@@ -325,13 +352,13 @@ static int export_qm(const char *from, const char *to, export_made *made)
     if (as_float)
         tool_usage(&me, "%s is a .qm: it has integers only, and no float network",
                    tool_shown(from));
-    if (!made->format->write && !made->again && !pack)
+    if (made->format->is_qm && !made->again && !pack)
         tool_usage(&me, "%s is a .qm already; name another format, or give --pack or --strip",
                    tool_shown(from));
     if (data || samples || profile || reestimate_bn || raw_params || summary ||
         tool_ptq_given.data || tool_ptq_given.sets.count)
         tool_usage(&me,
-                   "%s is a .qm: it has its integers, and takes --format, --pack, --strip, "
+                   "%s is a .qm: it has its integers, and takes --format, options of the format, "
                    "--plugin, --json and limits only",
                    tool_shown(from));
     qat_status st = tool_model_open(&m, from, &(tool_run){.plugins = &plugins}, &err);
@@ -396,6 +423,15 @@ int main(int argc, char **argv)
         .format = export_format_of(&me, format, args.items[1]),
         .how = {.float_io = float_io, .opset = (int)opset, .form = form_named(form)}};
     export_set_form(&me, pack, strip, &made);
+    export_set_source(&me,
+                      &(export_source){.how = {.name = prefix,
+                                               .section = section,
+                                               .no_self_test = no_self_test,
+                                               .caller_arena = caller_arena,
+                                               .separate_weights = separate_weights},
+                                       .is_asked = prefix || section || no_self_test ||
+                                                   caller_arena || separate_weights},
+                      &made);
     if ((opset || form) && strcmp(made.format->name, "onnx"))
         tool_usage(&me, "--opset and --form are of the format onnx");
     if (float_io && !made.format->write)
@@ -419,7 +455,7 @@ int main(int argc, char **argv)
                             .context = label,
                             .write = is_verified_file(&made) ? NULL : export_write,
                             .write_context = &made};
-    if (summary && made.format->write)
+    if (summary && !made.format->is_qm)
         tool_usage(&me, "--summary runs the written model: it needs a .qm");
     set_profile(&o, made.format);
     if (reestimate_bn && tool_ptq_given.data)

@@ -73,6 +73,35 @@ qat_status qat_onnx_write_float(const qat_graph *graph, const qat_write_options 
 qat_status qat_npz_write_float(const qat_graph *graph, const qat_write_options *options,
                                uint8_t **bytes, size_t *count, qat_error *err);
 
+/** How a model becomes C source. */
+typedef struct qat_c_options {
+    size_t struct_size;    /* sizeof this struct, or 0: as in version 0.1 (qat.h) */
+    const char *name;      /* the start of all names; NULL: "network" */
+    const char *file;      /* the name of the files without their endings; NULL: as name */
+    const char *section;   /* linker section of the constants; NULL: the compiler's */
+    bool no_self_test;     /* leave out NAME_self_test */
+    bool caller_arena;     /* the functions take the arena as their first argument */
+    bool separate_weights; /* the constants are a file of their own, not arrays */
+} qat_c_options;
+
+/** What was written; free with qat_c_files_free. */
+typedef struct qat_c_files {
+    char *source, *header; /* NAME.c and NAME.h; without an ending NUL */
+    uint8_t *weights;      /* NULL without separate_weights */
+    size_t source_bytes, header_bytes, weights_bytes;
+} qat_c_files;
+
+/**
+ * Write a model as one C file and its header, for a compiler of C99 or C++17 and a little-endian
+ * processor. The file has the engine's own kernels, those that the model needs, so its outputs are
+ * the engine's, byte for byte. It needs memcpy and memset, and no floating point. NAME_self_test
+ * runs the model's known answer, or bytes of a fixed sequence if it has none, and returns 0 or the
+ * number of the first layer whose bytes differ. QAT_ERR_UNSUPPORTED for custom ops.
+ */
+qat_status qat_c_write(const qi_host *model, const qat_c_options *options, qat_c_files *files,
+                       qat_error *err);
+void qat_c_files_free(qat_c_files *files); /* a zeroed struct is fine */
+
 #pragma GCC visibility pop
 #ifdef __cplusplus
 }

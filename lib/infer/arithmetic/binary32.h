@@ -150,7 +150,7 @@ static inline qi_binary32 qi_b32_fma(int32_t i, qi_binary32 r, qi_binary32 c)
  * @param mult  0..2^31 - 1, of which the highest 24 bits count
  * @param shift -31..31
  */
-static inline int32_t qi_requantize_even(int32_t acc, int32_t mult, int32_t shift)
+static inline int32_t qi_requantize_even(int32_t acc, int32_t mult, int shift)
 {
     return qi_b32_even(qi_b32_mul(qi_b32_of(acc), qi_b32_multiplier(mult, shift)));
 }

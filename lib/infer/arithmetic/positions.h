@@ -47,6 +47,13 @@ typedef struct qi_place {
     qi_binary32 weight[2]; /* uint8: as the reference computes them */
 } qi_place;
 
+/** A place whose weights are whole numbers. */
+static inline qi_place qi_place_of(int32_t lower, int32_t upper, int32_t of_lower, int32_t of_upper)
+{
+    qi_place const place = {lower, upper, {of_lower, of_upper}, {{0, 0}, {0, 0}}};
+    return place;
+}
+
 /**
  * Positions with 10 fractional bits: lower = trunc(p / 2^10), upper = ceil(p / 2^10), both kept
  * inside the input.
@@ -61,7 +68,7 @@ static inline qi_place qi_fixed_place(const qi_axis *a, int32_t i)
     int32_t const lower = qi_clamp(p / ONE, 0, a->in - 1);
     int32_t const upper = qi_clamp((p + ONE - 1) / ONE, 0, a->in - 1);
     int32_t const part = p - lower * ONE;
-    return (qi_place){.lower = lower, .upper = upper, .fixed = {ONE - part, part}};
+    return qi_place_of(lower, upper, ONE - part, part);
 }
 
 /** floor(a / b), b > 0 */
@@ -84,13 +91,13 @@ static inline qi_place qi_exact_place(const qi_axis *a, int32_t i)
     int32_t const lower = qi_clamp(floor, 0, a->in - 1);
     int32_t const upper = qi_clamp(floor + (at % whole != 0), 0, a->in - 1);
     int32_t const part = (int32_t)(at - lower * whole);
-    return (qi_place){.lower = lower, .upper = upper, .fixed = {(int32_t)whole - part, part}};
+    return qi_place_of(lower, upper, (int32_t)whole - part, part);
 }
 
 /** floor(weight 2^24) */
 static inline int32_t qi_weight_fraction(qi_binary32 weight)
 {
-    return qi_b32_floor((qi_binary32){weight.mant, weight.exp + 24});
+    return qi_b32_floor(qi_b32_parts(weight.mant, weight.exp + 24));
 }
 
 static inline qi_place qi_float_place(const qi_axis *a, int32_t i)
@@ -102,10 +109,10 @@ static inline qi_place qi_float_place(const qi_axis *a, int32_t i)
     int32_t const upper = qi_clamp(qi_b32_ceil(p), 0, a->in - 1);
     qi_binary32 const part = qi_b32_sub(p, qi_b32_of(lower));
     qi_binary32 const rest = qi_b32_sub(qi_b32_of(1), part);
-    return (qi_place){.lower = lower,
-                      .upper = upper,
-                      .fixed = {qi_weight_fraction(rest), qi_weight_fraction(part)},
-                      .weight = {rest, part}};
+    qi_place place = qi_place_of(lower, upper, qi_weight_fraction(rest), qi_weight_fraction(part));
+    place.weight[0] = rest;
+    place.weight[1] = part;
+    return place;
 }
 
 #endif

@@ -8,6 +8,10 @@
 #include "infer/host/loops/fast.h"
 #include "infer/host/pool.h"
 #include "infer/host/sums.h"
+#include "infer/model/code.h"
+
+/** The code of a built-in kernel, or NULL. */
+const qi_code *qi_code_of(const qi_kernel *kernel);
 
 struct qi_parts {
     const qi_isa *(*isa_best)(void);
@@ -21,6 +25,7 @@ struct qi_parts {
                      int32_t tile);
     void (*pool_run)(const qi_pool_job *job);
     int (*pool_threads)(int wanted);
+    const qi_code *(*code_of)(const qi_kernel *kernel);
 };
 
 #endif

@@ -43,23 +43,26 @@ QK_INLINE int32_t qk_sub_once(const qk_pairs *p, int32_t a, int32_t b)
     return qk_pairs_code_once(p, qi_saturate_i64((int64_t)a - b));
 }
 
-/** of_a, of_b, mult and shift are set. */
-QK_INLINE void qk_add_run(const qk_pairs *p, int is_once, const void *a, const void *b, void *y,
-                          void *scratch)
+QK_INLINE void qk_add_run(const qk_pairs *p, const void *a, const void *b, void *y, void *scratch)
 {
-    if (QK_ONCE && is_once)
-        qk_pairs_run(p, qk_add_once, 0, a, b, y, scratch);
-    else
-        qk_pairs_run(p, qk_add_twice, 0, a, b, y, scratch);
+    qk_pairs_run(p, qk_add_twice, 0, a, b, y, scratch);
 }
 
-QK_INLINE void qk_sub_run(const qk_pairs *p, int is_once, const void *a, const void *b, void *y,
-                          void *scratch)
+QK_INLINE void qk_add_once_run(const qk_pairs *p, const void *a, const void *b, void *y,
+                               void *scratch)
 {
-    if (QK_ONCE && is_once)
-        qk_pairs_run(p, qk_sub_once, 0, a, b, y, scratch);
-    else
-        qk_pairs_run(p, qk_sub_twice, 0, a, b, y, scratch);
+    qk_pairs_run(p, qk_add_once, 0, a, b, y, scratch);
+}
+
+QK_INLINE void qk_sub_run(const qk_pairs *p, const void *a, const void *b, void *y, void *scratch)
+{
+    qk_pairs_run(p, qk_sub_twice, 0, a, b, y, scratch);
+}
+
+QK_INLINE void qk_sub_once_run(const qk_pairs *p, const void *a, const void *b, void *y,
+                               void *scratch)
+{
+    qk_pairs_run(p, qk_sub_once, 0, a, b, y, scratch);
 }
 
 /** Rounding EVEN; of_a and of_b give the multipliers, and no left shift. */
@@ -67,12 +70,12 @@ QK_INLINE void qk_add_even_run(const qk_pairs *pairs, const void *a, const void 
                                void *scratch)
 {
     qk_pairs p = *pairs;
-    p.scale_a = qi_b32_multiplier(p.of_a->mult, p.of_a->shift);
-    p.scale_b = qi_b32_multiplier(p.of_b->mult, p.of_b->shift);
+    p.scale_a = qi_b32_multiplier(p.of_a.mult, p.of_a.shift);
+    p.scale_b = qi_b32_multiplier(p.of_b.mult, p.of_b.shift);
     qi_binary32 const zero_b = qi_b32_mul(qi_b32_of(p.b.zero_point), p.scale_b);
     qi_binary32 const zeros = qi_b32_fma(p.a.zero_point, p.scale_a, zero_b);
     p.constant = qi_b32_sub(qi_b32_of(p.zero_point), zeros);
-    p.of_a = p.of_b = NULL;
+    p.is_rescaled = 0;
     qk_pairs_run(&p, qk_add_even, 1, a, b, y, scratch);
 }
 

@@ -33,8 +33,9 @@ typedef struct qk_operand {
 typedef struct qk_pairs {
     size_t dims[QK_PAIRS_RANK]; /* of the output */
     qk_operand a, b;
-    uint8_t is_wide;                 /* 16-bit codes */
-    const qk_rescaling *of_a, *of_b; /* add, sub; else NULL */
+    uint8_t is_wide;     /* 16-bit codes */
+    uint8_t is_rescaled; /* do the next two count? */
+    qk_rescaling of_a, of_b;
     int32_t mult, shift;
     int32_t mult_neg, shift_neg; /* prelu: for negative x; mult, shift are for the others */
     int32_t kind;                /* of compare */
@@ -63,18 +64,19 @@ QK_INLINE int32_t qk_pairs_code_once(const qk_pairs *p, int32_t x)
     return qi_clamp(qi_saturate_i64(code), p->lo, p->hi);
 }
 
-QK_INLINE int32_t qk_rescaled(const qk_rescaling *r, int32_t x)
+/** x at the common scale, if there is one. */
+QK_INLINE int32_t qk_rescaled(const qk_pairs *p, const qk_rescaling *r, int32_t x)
 {
-    return r ? qi_requantize(x * (1 << r->left_shift), r->mult, r->shift) : x;
+    return p->is_rescaled ? qi_requantize(x * (1 << r->left_shift), r->mult, r->shift) : x;
 }
 
-/** table[byte] = (q - from), at the common scale if there is one; q is the code in the byte. */
-QK_INLINE void qk_pairs_table(const qk_operand *operand, const qk_rescaling *r, int32_t from,
-                              int32_t *table)
+/** table[byte] = q - from, rescaled; q is the code in the byte. */
+QK_INLINE void qk_pairs_table(const qk_pairs *p, const qk_operand *operand, const qk_rescaling *r,
+                              int32_t from, int32_t *table)
 {
     int32_t const flip = operand->flip;
     for (int32_t i = 0; i < QK_PAIRS_CODES; i++)
-        table[i] = qk_rescaled(r, (i ^ flip) - flip - from);
+        table[i] = qk_rescaled(p, r, (i ^ flip) - flip - from);
 }
 
 /** One run along the last axis. */
@@ -92,8 +94,8 @@ QK_INLINE void qk_pairs_wide_line(const qk_pairs *p, qk_combine_fn *combine, con
 {
     size_t const step_a = p->a.stride[3], step_b = p->b.stride[3], n = p->dims[3];
     for (size_t i = 0; i < n; i++)
-        y[i] = (int16_t)combine(p, qk_rescaled(p->of_a, a[i * step_a]),
-                                qk_rescaled(p->of_b, b[i * step_b]));
+        y[i] = (int16_t)combine(p, qk_rescaled(p, &p->of_a, a[i * step_a]),
+                                qk_rescaled(p, &p->of_b, b[i * step_b]));
 }
 
 /**
@@ -106,8 +108,8 @@ QK_INLINE void qk_pairs_run(const qk_pairs *p, qk_combine_fn *combine, int as_co
     const size_t *sa = p->a.stride, *sb = p->b.stride;
     size_t to = 0;
     if (!QK_WIDE || !p->is_wide) {
-        qk_pairs_table(&p->a, p->of_a, as_codes ? 0 : p->a.zero_point, table_a);
-        qk_pairs_table(&p->b, p->of_b, as_codes ? 0 : p->b.zero_point, table_b);
+        qk_pairs_table(p, &p->a, &p->of_a, as_codes ? 0 : p->a.zero_point, table_a);
+        qk_pairs_table(p, &p->b, &p->of_b, as_codes ? 0 : p->b.zero_point, table_b);
     }
     for (size_t i = 0; i < p->dims[0]; i++)
         for (size_t j = 0; j < p->dims[1]; j++)

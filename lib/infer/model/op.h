@@ -13,6 +13,7 @@
 #include "infer/kernels/memory.h"
 #include "infer/kernels/requant.h"
 #include "infer/kernels/tile.h"
+#include "infer/kernels/values.h"
 #include "infer/kernels/window.h"
 #include "infer/model/model.h"
 #include "infer/model/packing.h"
@@ -98,16 +99,6 @@ static inline int qi_is_wide(const qi_tensor *t)
 /** The lowest and highest code of a tensor's type and bits; of QI_S32, the ends of int32. */
 int32_t qi_code_lo(const qi_tensor *t);
 int32_t qi_code_hi(const qi_tensor *t);
-/** Store value i of a tensor of codes or of QI_S32. */
-static inline void qi_store_value(int type, void *values, size_t i, int32_t value)
-{
-    if (type == QI_S32)
-        ((int32_t *)values)[i] = value;
-    else if (type == QI_S16)
-        ((int16_t *)values)[i] = (int16_t)value;
-    else
-        ((uint8_t *)values)[i] = (uint8_t)value;
-}
 /** The largest |q - zero_point| over those codes. */
 int32_t qi_largest_difference(const qi_tensor *t);
 

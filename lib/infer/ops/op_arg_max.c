@@ -6,11 +6,11 @@
  * largest on; of equal codes the lower index comes first. y has the dims of x, but for the last,
  * which says how many. Scratch: where the indices of each code begin.
  */
-#include "infer/kernels/memory.h"
+#include "infer/kernels/arg_max.h"
+#include "infer/model/code.h"
 #include "infer/model/op.h"
 
 enum { AXIS, PARAMS };
-enum { CODES = 256 };
 
 /** Dim d of the output: the dims of x without the axis. */
 static int32_t kept_dim(const qi_tensor *x, int32_t axis, int d)
@@ -38,42 +38,25 @@ static qi_status check(const qi_model *model, const qi_node *node, int32_t index
     return c.status;
 }
 
-/** The index of the largest of n codes that lie `step` apart. */
-static int32_t largest(const uint8_t *x, size_t step, int32_t n, uint8_t flip)
+static void fill(const qi_call *call, void *params)
 {
-    int32_t best = 0;
-    uint8_t most = *x ^ flip;
-    for (int32_t i = 1; i < n; i++) {
-        uint8_t const code = x[(size_t)i * step] ^ flip;
-        if (code > most) {
-            most = code;
-            best = i;
-        }
-    }
-    return best;
-}
-
-static void store(const qi_tensor *y, void *to, size_t at, int32_t index)
-{
-    if (y->type == QI_S64)
-        ((int64_t *)to)[at] = index;
-    else
-        ((int32_t *)to)[at] = index;
+    const qi_tensor *x = qi_input(call->model, call->node, 0);
+    int32_t const axis = call->node->params[AXIS], n = x->dims[axis];
+    size_t stride[QI_MAX_RANK];
+    qi_strides(x, stride);
+    int32_t const inner = (int32_t)stride[axis];
+    *(qk_arg_max *)params = (qk_arg_max){.outer = (int32_t)x->bytes / inner / n,
+                                         .n = n,
+                                         .inner = inner,
+                                         .flip = x->type == QI_S8 ? 0x80 : 0,
+                                         .y_type = qi_output(call->model, call->node)->type};
 }
 
 static void run(const qi_call *call)
 {
-    const qi_tensor *x = qi_input(call->model, call->node, 0);
-    const qi_tensor *y = qi_output(call->model, call->node);
-    int32_t const axis = call->node->params[AXIS], n = x->dims[axis];
-    uint8_t const flip = x->type == QI_S8 ? 0x80 : 0; /* so that -128..127 compare as 0..255 */
-    const uint8_t *codes = call->in[0];
-    size_t stride[QI_MAX_RANK];
-    qi_strides(x, stride);
-    size_t const inner = stride[axis], outer = x->bytes / inner / (size_t)n;
-    for (size_t i = 0; i < outer; i++, codes += (size_t)n * inner)
-        for (size_t j = 0; j < inner; j++)
-            store(y, call->out[0], i * inner + j, largest(codes + j, inner, n, flip));
+    qk_arg_max p;
+    fill(call, &p);
+    qk_arg_max_run(&p, call->in[0], call->out[0]);
 }
 
 const qi_kernel qi_kernel_arg_max = {.name = "arg_max", .check = check, .run = run};
@@ -101,38 +84,29 @@ static size_t scratch_top_k(const qi_model *model, const qi_node *node)
 {
     (void)model;
     (void)node;
-    return CODES * sizeof(int32_t);
+    return qk_top_k_scratch();
 }
 
-/** Write the indices of the k largest of n codes: where those of a code begin, all larger end. */
-static void largest_first(const uint8_t *x, int32_t n, uint8_t flip, int32_t *begin, int32_t k,
-                          int32_t *y)
+static void fill_top_k(const qi_call *call, void *params)
 {
-    memset(begin, 0, CODES * sizeof *begin);
-    for (int32_t i = 0; i < n; i++)
-        begin[x[i] ^ flip]++;
-    for (int32_t code = CODES - 1, larger = 0; code >= 0; code--) {
-        int32_t const count = begin[code];
-        begin[code] = larger;
-        larger += count;
-    }
-    for (int32_t i = 0; i < n; i++) {
-        int32_t const place = begin[x[i] ^ flip]++;
-        if (place < k)
-            y[place] = i;
-    }
+    const qi_tensor *x = qi_input(call->model, call->node, 0);
+    const qi_tensor *y = qi_output(call->model, call->node);
+    int32_t const k = y->dims[y->rank - 1];
+    *(qk_top_k *)params = (qk_top_k){.rows = (int32_t)qi_count(y) / k,
+                                     .n = x->dims[x->rank - 1],
+                                     .k = k,
+                                     .flip = x->type == QI_S8 ? 0x80 : 0};
 }
 
 static void run_top_k(const qi_call *call)
 {
-    const qi_tensor *x = qi_input(call->model, call->node, 0);
-    const qi_tensor *y = qi_output(call->model, call->node);
-    int32_t const n = x->dims[x->rank - 1], k = y->dims[y->rank - 1];
-    const uint8_t *codes = call->in[0];
-    int32_t *to = call->out[0];
-    for (int64_t row = qi_count(y) / k; row > 0; row--, codes += n, to += k)
-        largest_first(codes, n, x->type == QI_S8 ? 0x80 : 0, call->scratch, k, to);
+    qk_top_k p;
+    fill_top_k(call, &p);
+    qk_top_k_run(&p, call->in[0], call->out[0], call->scratch);
 }
 
 const qi_kernel qi_kernel_top_k = {
     .name = "top_k", .check = check_top_k, .scratch = scratch_top_k, .run = run_top_k};
+
+const qi_code qi_code_arg_max = {"qk_arg_max", sizeof(qk_arg_max), fill, NULL, 0, 0};
+const qi_code qi_code_top_k = {"qk_top_k", sizeof(qk_top_k), fill_top_k, NULL, 0, 0};

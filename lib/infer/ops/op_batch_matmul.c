@@ -5,6 +5,8 @@
  *   acc = sum of (a - Z_a)(b - Z_b)                  int32, or int64 of 16-bit codes
  *   y   = clamp(requantize(acc, mult, shift) + Z_y)  TWICE; of 16-bit codes LONG
  */
+#include "infer/kernels/batch_matmul.h"
+#include "infer/model/code.h"
 #include "infer/model/op.h"
 
 enum { TRANSPOSE_A, TRANSPOSE_B, MULT, SHIFT, CLAMP_LO, CLAMP_HI, PARAMS };
@@ -72,68 +74,44 @@ static qi_status check(const qi_model *model, const qi_node *node, int32_t index
     return c.status;
 }
 
-/** q - Z of value i. */
-static inline int32_t difference_at(const void *codes, size_t i, qi_codes c)
+static qk_matrix operand(const struct matrix *m, const qi_tensor *t)
 {
-    return c.is_wide ? ((const int16_t *)codes)[i]
-                     : (((const uint8_t *)codes)[i] ^ c.flip) - c.offset;
+    qk_matrix k = {.rows = m->rows,
+                   .columns = m->columns,
+                   .row_step = (int32_t)m->row_step,
+                   .column_step = (int32_t)m->column_step,
+                   .codes = qi_codes_of(t)};
+    for (int d = 0; d < ROW; d++)
+        k.batch_step[d] = (int32_t)m->batch_step[d];
+    return k;
 }
 
-/** What is the same for all sums of a call. */
-struct product {
-    struct matrix a, b;
-    const void *a_codes, *b_codes;
-    qi_codes of_a, of_b;
-};
-
-/** The sum for one value of y; a, b: the values where its row and its column begin. */
-static int64_t sum_of(const struct product *v, size_t a, size_t b)
+static void fill(const qi_call *call, void *params)
 {
-    int64_t sum = 0;
-    for (int32_t k = 0; k < v->a.columns; k++)
-        sum += (int64_t)difference_at(v->a_codes, a + (size_t)k * v->a.column_step, v->of_a) *
-               difference_at(v->b_codes, b + (size_t)k * v->b.row_step, v->of_b);
-    return sum;
-}
-
-static int32_t code_of(const qi_call *call, const qi_tensor *y, int64_t sum)
-{
-    const int32_t *p = call->node->params;
-    int32_t const value = qi_is_wide(y) ? qi_requantize_i64(sum, p[MULT], p[SHIFT])
-                                        : qi_requantize((int32_t)sum, p[MULT], p[SHIFT]);
-    return qi_clamp(qi_saturate_i64((int64_t)value + y->zero_point), p[CLAMP_LO], p[CLAMP_HI]);
-}
-
-/** One product of two matrices, whose values begin at a and b; y's at `to`. */
-static void run_product(const qi_call *call, const struct product *v, size_t a, size_t b, size_t to)
-{
+    const qi_tensor *a = qi_input(call->model, call->node, 0);
+    const qi_tensor *b = qi_input(call->model, call->node, 1);
     const qi_tensor *y = qi_output(call->model, call->node);
-    for (int32_t i = 0; i < v->a.rows; i++)
-        for (int32_t j = 0; j < v->b.columns; j++, to++)
-            qi_store_value(y->type, call->out[0], to,
-                           code_of(call, y,
-                                   sum_of(v, a + (size_t)i * v->a.row_step,
-                                          b + (size_t)j * v->b.column_step)));
+    const int32_t *p = call->node->params;
+    struct matrix const of_a = matrix_of(a, p[TRANSPOSE_A]), of_b = matrix_of(b, p[TRANSPOSE_B]);
+    struct matrix const of_y = matrix_of(y, 0);
+    *(qk_batch_matmul *)params = (qk_batch_matmul){.batch = {of_y.batch[0], of_y.batch[1]},
+                                                   .a = operand(&of_a, a),
+                                                   .b = operand(&of_b, b),
+                                                   .y_type = y->type,
+                                                   .mult = p[MULT],
+                                                   .shift = p[SHIFT],
+                                                   .zero_point = y->zero_point,
+                                                   .lo = p[CLAMP_LO],
+                                                   .hi = p[CLAMP_HI]};
 }
 
 static void run(const qi_call *call)
 {
-    const qi_tensor *a = qi_input(call->model, call->node, 0);
-    const qi_tensor *b = qi_input(call->model, call->node, 1);
-    const int32_t *p = call->node->params;
-    struct product const v = {matrix_of(a, p[TRANSPOSE_A]),
-                              matrix_of(b, p[TRANSPOSE_B]),
-                              call->in[0],
-                              call->in[1],
-                              qi_codes_of(a),
-                              qi_codes_of(b)};
-    struct matrix const y = matrix_of(qi_output(call->model, call->node), 0);
-    size_t const each = (size_t)y.rows * (size_t)y.columns;
-    for (size_t i = 0, n = 0; i < (size_t)y.batch[0]; i++)
-        for (size_t j = 0; j < (size_t)y.batch[1]; j++, n++)
-            run_product(call, &v, i * v.a.batch_step[0] + j * v.a.batch_step[1],
-                        i * v.b.batch_step[0] + j * v.b.batch_step[1], n * each);
+    qk_batch_matmul p;
+    fill(call, &p);
+    qk_batch_matmul_run(&p, call->in[0], call->in[1], call->out[0]);
 }
 
 const qi_kernel qi_kernel_batch_matmul = {
     .name = "batch_matmul", .check = check, .run = run, .products = QI_PRODUCTS_MATRIX};
+const qi_code qi_code_batch_matmul = {"qk_batch_matmul", sizeof(qk_batch_matmul), fill, NULL, 0, 0};

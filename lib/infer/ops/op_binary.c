@@ -23,6 +23,8 @@
  *   y = clamp(requantize((x - Z_x)(alpha - Z_alpha), mult_neg, shift_neg) + Z_y)    else
  */
 #include "infer/kernels/add.h"
+#include "infer/kernels/binary.h"
+#include "infer/model/code.h"
 #include "infer/model/op.h"
 
 enum { MULT_POS, SHIFT_POS, MULT_NEG, SHIFT_NEG, PRELU_CLAMP_LO, PRELU_CLAMP_HI };
@@ -142,78 +144,6 @@ static size_t scratch(const qi_model *model, const qi_node *node)
 
 /* ------------------------------------------------------------------ running */
 
-static int32_t square_of(const qk_pairs *v, int32_t a, int32_t b)
-{
-    int64_t const difference = qi_saturate_i64((int64_t)a - b);
-    return qk_pairs_code(v, qi_saturate_i64(difference * difference), v->mult, v->shift);
-}
-
-static int32_t comparison_of(const qk_pairs *v, int32_t a, int32_t b)
-{
-    switch (v->kind) {
-    case QI_EQUAL:
-        return a == b;
-    case QI_NOT_EQUAL:
-        return a != b;
-    case QI_GREATER:
-        return a > b;
-    case QI_GREATER_EQUAL:
-        return a >= b;
-    case QI_LESS:
-        return a < b;
-    default:
-        return a <= b;
-    }
-}
-
-static int32_t product_of(const qk_pairs *v, int32_t a, int32_t b)
-{
-    return qk_pairs_code(v, a * b, v->mult, v->shift); /* at most 255^2, or 2^30 */
-}
-
-static int32_t product_once(const qk_pairs *v, int32_t a, int32_t b)
-{
-    return qk_pairs_code_once(v, a * b);
-}
-
-static int32_t even_product_of(const qk_pairs *v, int32_t a, int32_t b)
-{
-    qi_binary32 const product = qi_b32_mul(qi_b32_of(a * b), v->scale_a);
-    return qi_clamp(qi_b32_even(qi_b32_add(product, v->constant)), v->lo, v->hi);
-}
-
-/** Of differences below 2^23 (2^15 of 16 bits); the shift is not above the headroom. */
-static int32_t quotient_of(const qk_pairs *v, int32_t a, int32_t b)
-{
-    if (!a || !b)
-        return a > 0 ? v->hi : a < 0 ? v->lo : qi_clamp(v->zero_point, v->lo, v->hi);
-    int32_t const x = b < 0 ? -a : a;
-    int const headroom =
-        x > 0 ? qi_leading_zeros((uint32_t)x) - 1 : qi_leading_zeros(2 * (uint32_t)-x - 1);
-    int over; /* bits of the divisor, less 20 */
-    int32_t const inverse = qi_reciprocal_q12((uint32_t)(b < 0 ? -b : b), &over);
-    int32_t const quotient = qi_srdhm((int32_t)((int64_t)x * (INT64_C(1) << headroom)), inverse);
-    int const bits = over + 19 + headroom - v->shift;
-    int64_t const y = bits > 31 ? 0 : qi_rdbp(qi_srdhm(quotient, v->mult), bits);
-    return qi_clamp(qi_saturate_i64(y + v->zero_point), v->lo, v->hi);
-}
-
-static int32_t larger_of(const qk_pairs *v, int32_t a, int32_t b)
-{
-    return a > b ? a : b;
-}
-
-static int32_t smaller_of(const qk_pairs *v, int32_t a, int32_t b)
-{
-    return a < b ? a : b;
-}
-
-static int32_t prelu_of(const qk_pairs *v, int32_t x, int32_t alpha)
-{
-    return x >= 0 ? qk_pairs_code(v, x, v->mult, v->shift)
-                  : qk_pairs_code(v, x * alpha, v->mult_neg, v->shift_neg);
-}
-
 /** The geometry of a call, and its codes. */
 static qk_pairs geometry_of(const qi_call *call)
 {
@@ -243,103 +173,115 @@ static qk_pairs scaled_pairs_of(const qi_call *call, int32_t mult_at, int32_t cl
     return p;
 }
 
-static inline void run_pairs(const qi_call *call, const qk_pairs *p, qk_combine_fn *combine,
-                             int as_codes)
+/* ------------------------------------------------------------------ parameters */
+
+static qk_rescaling rescaling_of(const int32_t *params, int32_t left_shift_at, int32_t mult_at)
 {
-    qk_pairs_run(p, combine, as_codes, call->in[0], call->in[1], call->out[0], call->scratch);
+    return (qk_rescaling){params[left_shift_at], params[mult_at], params[mult_at + 1]};
 }
 
-/** add, sub and squared_difference, with the scales of their operands. */
-struct sum {
-    qk_rescaling a, b;
-    qk_pairs pairs; /* without of_a, of_b */
-};
-
-static struct sum sum_of(const qi_call *call)
+/** add, sub and squared_difference. */
+static void fill_sum(const qi_call *call, void *params)
 {
-    const int32_t *p = call->node->params;
-    return (struct sum){{p[QI_ADD_LEFT_SHIFT], p[QI_ADD_MULT_A], p[QI_ADD_SHIFT_A]},
-                        {p[QI_ADD_LEFT_SHIFT], p[QI_ADD_MULT_B], p[QI_ADD_SHIFT_B]},
-                        scaled_pairs_of(call, QI_ADD_MULT_Y, QI_ADD_CLAMP_LO)};
+    qk_pairs p = scaled_pairs_of(call, QI_ADD_MULT_Y, QI_ADD_CLAMP_LO);
+    p.is_rescaled = 1;
+    p.of_a = rescaling_of(call->node->params, QI_ADD_LEFT_SHIFT, QI_ADD_MULT_A);
+    p.of_b = rescaling_of(call->node->params, QI_ADD_LEFT_SHIFT, QI_ADD_MULT_B);
+    *(qk_pairs *)params = p;
 }
 
-static void run_add(const qi_call *call)
+static void fill_compare(const qi_call *call, void *params)
 {
-    struct sum s = sum_of(call);
-    s.pairs.of_a = &s.a;
-    s.pairs.of_b = &s.b;
-    if (call->node->rounding == QI_ROUND_EVEN)
-        qk_add_even_run(&s.pairs, call->in[0], call->in[1], call->out[0], call->scratch);
-    else
-        qk_add_run(&s.pairs, call->node->rounding == QI_ROUND_ONCE, call->in[0], call->in[1],
-                   call->out[0], call->scratch);
-}
-
-static void run_sub(const qi_call *call)
-{
-    struct sum s = sum_of(call);
-    s.pairs.of_a = &s.a;
-    s.pairs.of_b = &s.b;
-    qk_sub_run(&s.pairs, call->node->rounding == QI_ROUND_ONCE, call->in[0], call->in[1],
-               call->out[0], call->scratch);
-}
-
-static void run_squared_difference(const qi_call *call)
-{
-    struct sum s = sum_of(call);
-    s.pairs.of_a = &s.a;
-    s.pairs.of_b = &s.b;
-    run_pairs(call, &s.pairs, square_of, 0);
-}
-
-static void run_compare(const qi_call *call)
-{
-    const int32_t *params = call->node->params;
-    qk_rescaling const a = {params[COMPARE_LEFT_SHIFT], params[COMPARE_A], params[COMPARE_A + 1]};
-    qk_rescaling const b = {params[COMPARE_LEFT_SHIFT], params[COMPARE_B], params[COMPARE_B + 1]};
     qk_pairs p = geometry_of(call);
-    p.kind = params[KIND];
-    p.of_a = &a;
-    p.of_b = &b;
-    run_pairs(call, &p, comparison_of, 0);
+    p.kind = call->node->params[KIND];
+    p.is_rescaled = 1;
+    p.of_a = rescaling_of(call->node->params, COMPARE_LEFT_SHIFT, COMPARE_A);
+    p.of_b = rescaling_of(call->node->params, COMPARE_LEFT_SHIFT, COMPARE_B);
+    *(qk_pairs *)params = p;
 }
 
-static void run_mul(const qi_call *call)
+/** mul and div. */
+static void fill_product(const qi_call *call, void *params)
 {
-    qk_pairs p = scaled_pairs_of(call, QI_MUL_MULT, QI_MUL_CLAMP_LO);
-    p.scale_a = qi_b32_multiplier(p.mult, p.shift);
-    p.constant = qi_b32_of(p.zero_point);
-    run_pairs(call, &p,
-              call->node->rounding == QI_ROUND_EVEN   ? even_product_of
-              : call->node->rounding == QI_ROUND_ONCE ? product_once
-                                                      : product_of,
-              0);
+    *(qk_pairs *)params = scaled_pairs_of(call, QI_MUL_MULT, QI_MUL_CLAMP_LO);
 }
 
-static void run_div(const qi_call *call)
+/** maximum and minimum. */
+static void fill_extreme(const qi_call *call, void *params)
 {
-    qk_pairs const p = scaled_pairs_of(call, QI_MUL_MULT, QI_MUL_CLAMP_LO);
-    run_pairs(call, &p, quotient_of, 0);
+    *(qk_pairs *)params = geometry_of(call);
 }
 
-static void run_maximum(const qi_call *call)
-{
-    qk_pairs const p = geometry_of(call);
-    run_pairs(call, &p, larger_of, 1);
-}
-
-static void run_minimum(const qi_call *call)
-{
-    qk_pairs const p = geometry_of(call);
-    run_pairs(call, &p, smaller_of, 1);
-}
-
-static void run_prelu(const qi_call *call)
+static void fill_prelu(const qi_call *call, void *params)
 {
     qk_pairs p = scaled_pairs_of(call, MULT_POS, PRELU_CLAMP_LO);
     p.mult_neg = call->node->params[MULT_NEG];
     p.shift_neg = call->node->params[SHIFT_NEG];
-    run_pairs(call, &p, prelu_of, 0);
+    *(qk_pairs *)params = p;
+}
+
+/* ------------------------------------------------------------------ running */
+
+typedef void pairs_fn(const qk_pairs *p, const void *a, const void *b, void *y, void *scratch);
+
+static void run(const qi_call *call, void (*fill)(const qi_call *call, void *params), pairs_fn *fn)
+{
+    qk_pairs p;
+    fill(call, &p);
+    fn(&p, call->in[0], call->in[1], call->out[0], call->scratch);
+}
+
+/** One of these, by the node's rounding. */
+static pairs_fn *by_rounding(const qi_call *call, pairs_fn *twice, pairs_fn *once, pairs_fn *even)
+{
+    return call->node->rounding == QI_ROUND_EVEN   ? even
+           : call->node->rounding == QI_ROUND_ONCE ? once
+                                                   : twice;
+}
+
+static void run_add(const qi_call *call)
+{
+    run(call, fill_sum, by_rounding(call, qk_add_run, qk_add_once_run, qk_add_even_run));
+}
+
+static void run_sub(const qi_call *call)
+{
+    run(call, fill_sum, by_rounding(call, qk_sub_run, qk_sub_once_run, NULL));
+}
+
+static void run_squared_difference(const qi_call *call)
+{
+    run(call, fill_sum, qk_squared_difference_run);
+}
+
+static void run_compare(const qi_call *call)
+{
+    run(call, fill_compare, qk_compare_run);
+}
+
+static void run_mul(const qi_call *call)
+{
+    run(call, fill_product, by_rounding(call, qk_mul_run, qk_mul_once_run, qk_mul_even_run));
+}
+
+static void run_div(const qi_call *call)
+{
+    run(call, fill_product, qk_div_run);
+}
+
+static void run_maximum(const qi_call *call)
+{
+    run(call, fill_extreme, qk_maximum_run);
+}
+
+static void run_minimum(const qi_call *call)
+{
+    run(call, fill_extreme, qk_minimum_run);
+}
+
+static void run_prelu(const qi_call *call)
+{
+    run(call, fill_prelu, qk_prelu_run);
 }
 
 const qi_kernel qi_kernel_add = {
@@ -372,3 +314,14 @@ const qi_kernel qi_kernel_minimum = {.name = "minimum",
                                      .in_place = 1};
 const qi_kernel qi_kernel_prelu = {
     .name = "prelu", .check = check_prelu, .scratch = scratch, .run = run_prelu, .in_place = 1};
+
+#define CODE(op, fill) const qi_code qi_code_##op = {"qk_pairs", sizeof(qk_pairs), fill, NULL, 0, 0}
+CODE(add, fill_sum);
+CODE(sub, fill_sum);
+CODE(squared_difference, fill_sum);
+CODE(compare, fill_compare);
+CODE(mul, fill_product);
+CODE(div, fill_product);
+CODE(maximum, fill_extreme);
+CODE(minimum, fill_extreme);
+CODE(prelu, fill_prelu);

@@ -1,5 +1,6 @@
 /** concat and reshape: these ops move codes and compute nothing. */
-#include "infer/kernels/memory.h"
+#include "infer/kernels/move.h"
+#include "infer/model/code.h"
 #include "infer/model/op.h"
 
 enum { AXIS, CONCAT_PARAMS };
@@ -41,18 +42,35 @@ static size_t inner_bytes(const qi_tensor *t, int32_t axis)
     return n;
 }
 
-static void run_concat(const qi_call *call)
+/** Input i, whose bytes begin at byte `at` of each row of the output. */
+static qk_concat part_of(const qi_call *call, int32_t i, size_t at)
 {
     const qi_tensor *y = qi_output(call->model, call->node);
     int32_t const axis = call->node->params[AXIS];
-    size_t const whole = inner_bytes(y, axis), outer = y->bytes / whole;
+    size_t const row = inner_bytes(y, axis);
+    return (qk_concat){.outer = (int32_t)(y->bytes / row),
+                       .row = (int32_t)row,
+                       .at = (int32_t)at,
+                       .part = (int32_t)inner_bytes(qi_input(call->model, call->node, i), axis)};
+}
+
+static void fill_concat(const qi_call *call, void *params)
+{
     size_t at = 0;
     for (int32_t i = 0; i < call->node->n_inputs; i++) {
-        size_t const part = inner_bytes(qi_input(call->model, call->node, i), axis);
-        for (size_t j = 0; j < outer; j++)
-            memcpy((uint8_t *)call->out[0] + j * whole + at,
-                   (const uint8_t *)call->in[i] + j * part, part);
-        at += part;
+        qk_concat *p = (qk_concat *)params + i;
+        *p = part_of(call, i, at);
+        at += (size_t)p->part;
+    }
+}
+
+static void run_concat(const qi_call *call)
+{
+    size_t at = 0;
+    for (int32_t i = 0; i < call->node->n_inputs; i++) {
+        qk_concat const p = part_of(call, i, at);
+        qk_concat_run(&p, call->in[i], call->out[0]);
+        at += (size_t)p.part;
     }
 }
 
@@ -71,13 +89,21 @@ static qi_status check_reshape(const qi_model *model, const qi_node *node, int32
     return c.status;
 }
 
-/** If the planner gave both tensors the same memory (plan.c), there is nothing to do. */
+static void fill_reshape(const qi_call *call, void *params)
+{
+    *(qk_reshape *)params = (qk_reshape){(int32_t)qi_output(call->model, call->node)->bytes};
+}
+
 static void run_reshape(const qi_call *call)
 {
-    if (call->out[0] != call->in[0])
-        memcpy(call->out[0], call->in[0], qi_output(call->model, call->node)->bytes);
+    qk_reshape p;
+    fill_reshape(call, &p);
+    qk_reshape_run(&p, call->in[0], call->out[0]);
 }
 
 const qi_kernel qi_kernel_concat = {.name = "concat", .check = check_concat, .run = run_concat};
 const qi_kernel qi_kernel_reshape = {
     .name = "reshape", .check = check_reshape, .run = run_reshape, .in_place = QI_SAME_BYTES};
+
+const qi_code qi_code_concat = {"qk_concat", sizeof(qk_concat), fill_concat, NULL, 0, 1};
+const qi_code qi_code_reshape = {"qk_reshape", sizeof(qk_reshape), fill_reshape, NULL, 0, 0};

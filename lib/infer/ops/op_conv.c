@@ -1,5 +1,6 @@
 /** conv2d: infer/kernels/conv2d.h. */
 #include "infer/kernels/conv2d.h"
+#include "infer/model/code.h"
 #include "infer/model/op.h"
 
 static qi_status check(const qi_model *model, const qi_node *node, int32_t index, qi_error *err)
@@ -47,10 +48,17 @@ static size_t scratch(const qi_model *model, const qi_node *node)
     return qk_conv2d_scratch(&layer);
 }
 
-void qi_run_conv2d_part(const qi_call *call, int32_t first, int32_t end, qi_dots_fn *dots)
+static void fill(const qi_call *call, void *params)
 {
     qk_conv2d layer = layer_of(call->model, call->node);
     layer.requant = qi_requant_of(call, QI_CONV_CLAMP_LO);
+    *(qk_conv2d *)params = layer;
+}
+
+void qi_run_conv2d_part(const qi_call *call, int32_t first, int32_t end, qi_dots_fn *dots)
+{
+    qk_conv2d layer;
+    fill(call, &layer);
     layer.dots = dots;
     qk_conv2d_part(&layer, call->in[0], call->out[0], call->scratch, first, end);
 }
@@ -68,3 +76,6 @@ const qi_kernel qi_kernel_conv2d = {.name = "conv2d",
                                     .products = QI_PRODUCTS_ROWS,
                                     .max_fraction = QI_MAX_FRACTION,
                                     .reads_packed = 1};
+
+/** Inputs 1 to 4, the weights and how their sums are scaled, are constants. */
+const qi_code qi_code_conv2d = {"qk_conv2d", sizeof(qk_conv2d), fill, NULL, 0x1e, 0};

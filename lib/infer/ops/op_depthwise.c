@@ -1,5 +1,6 @@
 /** depthwise_conv2d: infer/kernels/depthwise_conv2d.h. */
 #include "infer/kernels/depthwise_conv2d.h"
+#include "infer/model/code.h"
 #include "infer/model/op.h"
 
 static qi_status check(const qi_model *model, const qi_node *node, int32_t index, qi_error *err)
@@ -40,10 +41,17 @@ static size_t scratch(const qi_model *model, const qi_node *node)
     return qk_depthwise_conv2d_scratch(&layer);
 }
 
-static void run(const qi_call *call)
+static void fill(const qi_call *call, void *params)
 {
     qk_depthwise_conv2d layer = layer_of(call->model, call->node);
     layer.requant = qi_requant_of(call, QI_CONV_CLAMP_LO);
+    *(qk_depthwise_conv2d *)params = layer;
+}
+
+static void run(const qi_call *call)
+{
+    qk_depthwise_conv2d layer;
+    fill(call, &layer);
     qk_depthwise_conv2d_run(&layer, call->in[0], call->out[0], call->scratch);
 }
 
@@ -54,3 +62,7 @@ const qi_kernel qi_kernel_depthwise_conv2d = {.name = "depthwise_conv2d",
                                               .products = QI_PRODUCTS_LAST,
                                               .max_fraction = QI_MAX_FRACTION,
                                               .reads_packed = 1};
+
+/** Inputs 1 to 4, the weights and how their sums are scaled, are constants. */
+const qi_code qi_code_depthwise_conv2d = {
+    "qk_depthwise_conv2d", sizeof(qk_depthwise_conv2d), fill, NULL, 0x1e, 0};

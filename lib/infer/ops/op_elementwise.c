@@ -3,68 +3,21 @@
  * answers are in the file. For a tensor of more than 256 values the 256 answers are computed once
  * (scratch).
  */
-#include "infer/arithmetic/code_functions_i16.h"
+#include "infer/kernels/elementwise.h"
+#include "infer/model/code.h"
 #include "infer/model/op.h"
 
-enum { CODES = 256 };
-
-/* ------------------------------------------------------------------ running */
-
-/** The parameters of a function. */
-struct function {
-    const int32_t *params;
-    const qi_tensor *x, *y;
-    qi_input_scaling scaling; /* logistic, tanh */
-    int32_t lowest;           /* lowest code of y */
-};
-
-typedef int32_t code_fn(const struct function *f, int32_t q);
-
 /** Are both of 8 bits, so that 256 answers say all? */
-static int has_answers(const qi_tensor *x, const qi_tensor *y)
+static int has_answers(const qi_model *model, const qi_node *node)
 {
-    return qi_type_bytes(x->type) == 1 && qi_type_bytes(y->type) == 1;
-}
-
-/** y[i] = function of x[i]. */
-static void map_codes(const qi_call *call, const struct function *f, code_fn *of)
-{
-    int const is_signed = f->x->type == QI_S8;
-    const uint8_t *x = call->in[0];
-    uint8_t *y = call->out[0], *answers = call->scratch;
-    size_t const n = (size_t)qi_count(f->x);
-    if (!has_answers(f->x, f->y)) {
-        for (size_t i = 0; i < n; i++)
-            qi_store_value(f->y->type, y, i, of(f, (int32_t)qi_value_at(f->x->type, x, i)));
-        return;
-    }
-    if (n <= CODES) {
-        for (size_t i = 0; i < n; i++)
-            qi_store_code(y, i, of(f, qi_load_code(x, i, is_signed)));
-        return;
-    }
-    for (int i = 0; i < CODES; i++)
-        qi_store_code(answers, (size_t)i, of(f, is_signed ? (i ^ 0x80) - 0x80 : i));
-    for (size_t i = 0; i < n; i++)
-        y[i] = answers[x[i]];
+    return qi_type_bytes(qi_input(model, node, 0)->type) == 1 &&
+           qi_type_bytes(qi_output(model, node)->type) == 1;
 }
 
 static size_t answers_scratch(const qi_model *model, const qi_node *node)
 {
-    const qi_tensor *x = qi_input(model, node, 0);
-    return has_answers(x, qi_output(model, node)) && qi_count(x) > CODES ? CODES : 0;
-}
-
-static struct function function_of(const qi_call *call)
-{
-    const qi_tensor *x = qi_input(call->model, call->node, 0);
-    const qi_tensor *y = qi_output(call->model, call->node);
-    const int32_t *p = call->node->params;
-    return (struct function){.params = p,
-                             .x = x,
-                             .y = y,
-                             .scaling = {x->zero_point, p[0], p[1], p[2]},
-                             .lowest = qi_code_lo(y)};
+    return has_answers(model, node) ? qk_answers_bytes((size_t)qi_count(qi_input(model, node, 0)))
+                                    : 0;
 }
 
 /* ------------------------------------------------------------------ logistic, tanh */
@@ -91,37 +44,46 @@ static qi_status check_sigmoid(const qi_model *model, const qi_node *node, int32
     return c.status;
 }
 
-/** Of 16-bit codes, which are scaled to steps of the table. */
-static int32_t logistic_i16_of(const struct function *f, int32_t q)
+static void fill_sigmoid(const qi_call *call, void *params)
 {
-    return qi_logistic_i16_line(qi_requantize_half_up(q, f->scaling.mult, f->scaling.shift));
-}
-
-static int32_t tanh_i16_of(const struct function *f, int32_t q)
-{
-    return qi_tanh_i16_line(qi_requantize_half_up(q, f->scaling.mult, f->scaling.shift));
-}
-
-static int32_t logistic_of(const struct function *f, int32_t q)
-{
-    return qi_logistic_code(q, &f->scaling, f->lowest, f->y->bits);
-}
-
-static int32_t tanh_of(const struct function *f, int32_t q)
-{
-    return qi_tanh_code(q, &f->scaling, f->lowest, f->y->bits);
+    const qi_tensor *x = qi_input(call->model, call->node, 0);
+    const qi_tensor *y = qi_output(call->model, call->node);
+    const int32_t *p = call->node->params;
+    *(qk_sigmoid *)params = (qk_sigmoid){.count = (int32_t)qi_count(x),
+                                         .is_signed = x->type == QI_S8,
+                                         .in = {x->zero_point, p[MULT], p[SHIFT], p[RADIUS]},
+                                         .lowest = qi_code_lo(y),
+                                         .bits = y->bits};
 }
 
 static void run_logistic(const qi_call *call)
 {
-    struct function const f = function_of(call);
-    map_codes(call, &f, qi_is_wide(f.y) ? logistic_i16_of : logistic_of);
+    qk_sigmoid p;
+    fill_sigmoid(call, &p);
+    if (has_answers(call->model, call->node))
+        qk_logistic_run(&p, call->in[0], call->out[0], call->scratch);
+    else
+        qk_logistic_wide_run(&p, call->in[0], call->out[0]);
+}
+
+static const char *logistic_function(const qi_call *call)
+{
+    return has_answers(call->model, call->node) ? "qk_logistic_run" : "qk_logistic_wide_run";
 }
 
 static void run_tanh(const qi_call *call)
 {
-    struct function const f = function_of(call);
-    map_codes(call, &f, qi_is_wide(f.y) ? tanh_i16_of : tanh_of);
+    qk_sigmoid p;
+    fill_sigmoid(call, &p);
+    if (has_answers(call->model, call->node))
+        qk_tanh_run(&p, call->in[0], call->out[0], call->scratch);
+    else
+        qk_tanh_wide_run(&p, call->in[0], call->out[0]);
+}
+
+static const char *tanh_function(const qi_call *call)
+{
+    return has_answers(call->model, call->node) ? "qk_tanh_run" : "qk_tanh_wide_run";
 }
 
 /* ------------------------------------------------------------------ requantize */
@@ -144,25 +106,41 @@ static qi_status check_requantize(const qi_model *model, const qi_node *node, in
     return c.status;
 }
 
-/** clamp(requantize(q - Z_x, mult, shift) + Z_y) */
-static int32_t requantized(const struct function *f, int32_t q)
+static void fill_requantize(const qi_call *call, void *params)
 {
-    const int32_t *p = f->params;
-    int32_t const value = qi_requantize(q - f->x->zero_point, p[MULT], p[SHIFT]);
-    return qi_clamp(qi_saturate_i64((int64_t)value + f->y->zero_point), p[CLAMP_LO], p[CLAMP_HI]);
-}
-
-static int32_t requantized_once(const struct function *f, int32_t q)
-{
-    const int32_t *p = f->params;
-    int32_t const value = qi_requantize_near_ties_up(q - f->x->zero_point, p[MULT], p[SHIFT]);
-    return qi_clamp(qi_saturate_i64((int64_t)value + f->y->zero_point), p[CLAMP_LO], p[CLAMP_HI]);
+    const qi_tensor *x = qi_input(call->model, call->node, 0);
+    const qi_tensor *y = qi_output(call->model, call->node);
+    const int32_t *p = call->node->params;
+    *(qk_requantize *)params = (qk_requantize){.count = (int32_t)qi_count(x),
+                                               .x_type = x->type,
+                                               .y_type = y->type,
+                                               .mult = p[MULT],
+                                               .shift = p[SHIFT],
+                                               .x_zero_point = x->zero_point,
+                                               .y_zero_point = y->zero_point,
+                                               .lo = p[CLAMP_LO],
+                                               .hi = p[CLAMP_HI]};
 }
 
 static void run_requantize(const qi_call *call)
 {
-    struct function const f = function_of(call);
-    map_codes(call, &f, call->node->rounding == QI_ROUND_ONCE ? requantized_once : requantized);
+    int const is_once = call->node->rounding == QI_ROUND_ONCE;
+    qk_requantize p;
+    fill_requantize(call, &p);
+    if (has_answers(call->model, call->node))
+        (is_once ? qk_requantize_once_run : qk_requantize_run)(&p, call->in[0], call->out[0],
+                                                               call->scratch);
+    else
+        (is_once ? qk_requantize_wide_once_run : qk_requantize_wide_run)(&p, call->in[0],
+                                                                         call->out[0]);
+}
+
+static const char *requantize_function(const qi_call *call)
+{
+    int const is_once = call->node->rounding == QI_ROUND_ONCE;
+    if (has_answers(call->model, call->node))
+        return is_once ? "qk_requantize_once_run" : "qk_requantize_run";
+    return is_once ? "qk_requantize_wide_once_run" : "qk_requantize_wide_run";
 }
 
 /* ------------------------------------------------------------------ cast */
@@ -181,19 +159,21 @@ static qi_status check_cast(const qi_model *model, const qi_node *node, int32_t 
     return c.status;
 }
 
-/** The stored integers, of which the lowest bits are kept; or whether they are not 0. */
-static void run_cast(const qi_call *call)
+static void fill_cast(const qi_call *call, void *params)
 {
     const qi_tensor *x = qi_input(call->model, call->node, 0);
     const qi_tensor *y = qi_output(call->model, call->node);
-    size_t const n = (size_t)qi_count(y);
-    for (size_t i = 0; i < n; i++) {
-        int64_t const q = qi_value_at(x->type, call->in[0], i);
-        if (y->type == QI_S64)
-            ((int64_t *)call->out[0])[i] = q;
-        else
-            qi_store_value(y->type, call->out[0], i, y->bits == 1 ? q != 0 : (int32_t)q);
-    }
+    *(qk_cast *)params = (qk_cast){.count = (int32_t)qi_count(y),
+                                   .x_type = x->type,
+                                   .y_type = y->type,
+                                   .is_truth = y->bits == 1};
+}
+
+static void run_cast(const qi_call *call)
+{
+    qk_cast p;
+    fill_cast(call, &p);
+    qk_cast_run(&p, call->in[0], call->out[0]);
 }
 
 /* ------------------------------------------------------------------ table */
@@ -217,7 +197,7 @@ static qi_status check_table(const qi_model *model, const qi_node *node, int32_t
         return c.status;
     const qi_tensor *x = qi_input(model, node, 0), *table = qi_input(model, node, 1);
     const qi_tensor *y = qi_output(model, node);
-    int32_t const entries = qi_is_wide(x) ? QI_LINES + 1 : CODES;
+    int32_t const entries = qi_is_wide(x) ? QI_LINES + 1 : QK_CODES;
     qi_rule_same_shape(&c, 0);
     qi_rule(&c, table->kind == QI_CONSTANT, QI_ERR_SHAPE, "table: not constant", table->kind,
             QI_CONSTANT);
@@ -233,39 +213,33 @@ static qi_status check_table(const qi_model *model, const qi_node *node, int32_t
     return c.status;
 }
 
-/** 16-bit codes: lines between the entries. */
-static void run_lines(const qi_call *call)
+static void fill_table(const qi_call *call, void *params)
 {
-    const int16_t *x = call->in[0];
-    int16_t *y = call->out[0];
-    size_t const n = (size_t)qi_count(qi_output(call->model, call->node));
-    for (size_t i = 0; i < n; i++)
-        y[i] = (int16_t)qi_lookup_i16(call->in[1], x[i]);
+    const qi_tensor *x = qi_input(call->model, call->node, 0);
+    const qi_tensor *t = qi_input(call->model, call->node, 1);
+    *(qk_table *)params = (qk_table){.count = (int32_t)qi_count(x),
+                                     .channels = t->rank == 2 ? t->dims[0] : 1,
+                                     .flip = x->type == QI_S8 ? 0x80 : 0,
+                                     .table = call->in[1]};
 }
 
 static void run_table(const qi_call *call)
 {
-    const qi_tensor *x = qi_input(call->model, call->node, 0);
-    const qi_tensor *t = qi_input(call->model, call->node, 1);
-    if (qi_is_wide(x)) {
-        run_lines(call);
-        return;
-    }
-    const uint8_t *codes = call->in[0], *table = call->in[1];
-    const int16_t *wide_table = call->in[1];
-    uint8_t const flip = x->type == QI_S8 ? 0x80 : 0; /* byte position of an int8: q + 128 */
-    size_t const channels = t->rank == 2 ? (size_t)t->dims[0] : 1;
-    uint8_t *y = call->out[0];
-    int16_t *wide = call->out[0];
-    int const is_wide = qi_is_wide(t);
-    for (size_t i = 0; i < x->bytes; i += channels)
-        for (size_t c = 0; c < channels; c++) {
-            size_t const entry = c * CODES + (codes[i + c] ^ flip);
-            if (is_wide)
-                wide[i + c] = wide_table[entry];
-            else
-                y[i + c] = table[entry];
-        }
+    qk_table p;
+    fill_table(call, &p);
+    if (qi_is_wide(qi_input(call->model, call->node, 0)))
+        qk_table_wide_run(&p, call->in[0], call->out[0]);
+    else if (qi_is_wide(qi_output(call->model, call->node)))
+        qk_table_to_wide_run(&p, call->in[0], call->out[0]);
+    else
+        qk_table_run(&p, call->in[0], call->out[0]);
+}
+
+static const char *table_function(const qi_call *call)
+{
+    return qi_is_wide(qi_input(call->model, call->node, 0)) ? "qk_table_wide_run"
+           : qi_is_wide(qi_output(call->model, call->node)) ? "qk_table_to_wide_run"
+                                                            : "qk_table_run";
 }
 
 const qi_kernel qi_kernel_logistic = {.name = "logistic",
@@ -287,3 +261,11 @@ const qi_kernel qi_kernel_cast = {
     .name = "cast", .check = check_cast, .run = run_cast, .in_place = 1};
 const qi_kernel qi_kernel_table = {
     .name = "table", .check = check_table, .run = run_table, .in_place = 1};
+
+const qi_code qi_code_logistic = {
+    "qk_sigmoid", sizeof(qk_sigmoid), fill_sigmoid, logistic_function, 0, 0};
+const qi_code qi_code_tanh = {"qk_sigmoid", sizeof(qk_sigmoid), fill_sigmoid, tanh_function, 0, 0};
+const qi_code qi_code_requantize = {
+    "qk_requantize", sizeof(qk_requantize), fill_requantize, requantize_function, 0, 0};
+const qi_code qi_code_cast = {"qk_cast", sizeof(qk_cast), fill_cast, 0, 0, 0};
+const qi_code qi_code_table = {"qk_table", sizeof(qk_table), fill_table, table_function, 1 << 1, 0};

@@ -1,5 +1,6 @@
 /** fully_connected: infer/kernels/fully_connected.h. */
 #include "infer/kernels/fully_connected.h"
+#include "infer/model/code.h"
 #include "infer/model/op.h"
 
 static qi_status check(const qi_model *model, const qi_node *node, int32_t index, qi_error *err)
@@ -40,10 +41,17 @@ static size_t scratch(const qi_model *model, const qi_node *node)
     return qk_fully_connected_scratch(&layer);
 }
 
-void qi_run_fully_connected_part(const qi_call *call, int32_t first, int32_t end, qi_dots_fn *dots)
+static void fill(const qi_call *call, void *params)
 {
     qk_fully_connected layer = layer_of(call->model, call->node);
     layer.requant = qi_requant_of(call, QI_FULLY_CONNECTED_CLAMP_LO);
+    *(qk_fully_connected *)params = layer;
+}
+
+void qi_run_fully_connected_part(const qi_call *call, int32_t first, int32_t end, qi_dots_fn *dots)
+{
+    qk_fully_connected layer;
+    fill(call, &layer);
     layer.dots = dots;
     qk_fully_connected_part(&layer, call->in[0], call->out[0], call->scratch, first, end);
 }
@@ -60,3 +68,7 @@ const qi_kernel qi_kernel_fully_connected = {.name = "fully_connected",
                                              .products = QI_PRODUCTS_ROWS,
                                              .max_fraction = QI_MAX_FRACTION,
                                              .reads_packed = 1};
+
+/** Inputs 1 to 4, the weights and how their sums are scaled, are constants. */
+const qi_code qi_code_fully_connected = {
+    "qk_fully_connected", sizeof(qk_fully_connected), fill, NULL, 0x1e, 0};

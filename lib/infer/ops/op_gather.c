@@ -6,7 +6,8 @@
  *
  * y may have any shape with as many values. An index that is no position counts as the nearest one.
  */
-#include "infer/kernels/memory.h"
+#include "infer/kernels/move.h"
+#include "infer/model/code.h"
 #include "infer/model/op.h"
 
 enum { AXIS, BATCH_DIMS, PARAMS };
@@ -43,24 +44,26 @@ static qi_status check(const qi_model *model, const qi_node *node, int32_t index
     return c.status;
 }
 
-static void run(const qi_call *call)
+static void fill(const qi_call *call, void *params)
 {
     const qi_tensor *x = qi_input(call->model, call->node, X);
     const qi_tensor *indices = qi_input(call->model, call->node, INDICES);
     int32_t const axis = call->node->params[AXIS], batch_dims = call->node->params[BATCH_DIMS];
-    size_t const batches = (size_t)product(x, 0, batch_dims), length = (size_t)x->dims[axis];
-    size_t const outer = (size_t)product(x, batch_dims, axis);
-    size_t const picked = (size_t)product(indices, batch_dims, QI_MAX_RANK);
-    size_t const bytes = (size_t)product(x, axis + 1, x->rank) * qi_type_bytes(x->type);
-    const uint8_t *from = call->in[X];
-    uint8_t *to = call->out[0];
-    for (size_t b = 0; b < batches; b++)
-        for (size_t o = 0; o < outer; o++, from += length * bytes)
-            for (size_t i = 0; i < picked; i++, to += bytes) {
-                int64_t const at = qi_value_at(indices->type, call->in[INDICES], b * picked + i);
-                size_t const last = length - 1, inside = at < 0 ? 0 : (size_t)at;
-                memcpy(to, from + (inside < last ? inside : last) * bytes, bytes);
-            }
+    *(qk_gather *)params = (qk_gather){
+        .index_type = indices->type,
+        .batches = (int32_t)product(x, 0, batch_dims),
+        .outer = (int32_t)product(x, batch_dims, axis),
+        .picked = (int32_t)product(indices, batch_dims, QI_MAX_RANK),
+        .length = x->dims[axis],
+        .bytes = (int32_t)(product(x, axis + 1, x->rank) * (int64_t)qi_type_bytes(x->type))};
+}
+
+static void run(const qi_call *call)
+{
+    qk_gather p;
+    fill(call, &p);
+    qk_gather_run(&p, call->in[X], call->in[INDICES], call->out[0]);
 }
 
 const qi_kernel qi_kernel_gather = {.name = "gather", .check = check, .run = run};
+const qi_code qi_code_gather = {"qk_gather", sizeof(qk_gather), fill, NULL, 0, 0};

@@ -9,6 +9,8 @@
  * The two types differ in when requantize shifts: left before the multiplication, or right after
  * it.
  */
+#include "infer/kernels/row_functions.h"
+#include "infer/model/code.h"
 #include "infer/model/op.h"
 
 static qi_status check(const qi_model *model, const qi_node *node, int32_t index, qi_error *err)
@@ -31,40 +33,22 @@ static qi_status check(const qi_model *model, const qi_node *node, int32_t index
     return c.status;
 }
 
-static int32_t sum_of_squares(const uint8_t *x, size_t n, qi_codes c)
+static void fill(const qi_call *call, void *params)
 {
-    int32_t sum = 0;
-    for (size_t i = 0; i < n; i++) {
-        int32_t const d = (x[i] ^ c.flip) - c.offset;
-        sum += d * d;
-    }
-    return sum;
-}
-
-static void normalize_row(const uint8_t *x, uint8_t *y, size_t n, qi_codes c)
-{
-    int const is_signed = c.flip != 0;
-    int32_t const factor = is_signed ? 1 : 128, zero = is_signed ? 0 : 128;
-    int32_t const lowest = qi_lowest_code(is_signed, 8);
-    int32_t mult;
-    int shift;
-    qi_inv_sqrt_multiplier(sum_of_squares(x, n, c), &mult, &shift);
-    shift += is_signed ? 7 : 0;
-    for (size_t i = 0; i < n; i++) {
-        int32_t const d = (x[i] ^ c.flip) - c.offset;
-        int32_t const value = qi_requantize(factor * d, mult, shift);
-        qi_store_code(y, i, qi_clamp(value + zero, lowest, lowest + 255));
-    }
+    const qi_tensor *x = qi_input(call->model, call->node, 0);
+    int32_t const row = x->dims[x->rank - 1];
+    *(qk_l2_normalization *)params = (qk_l2_normalization){
+        .rows = (int32_t)qi_count(x) / row, .row = row, .codes = qi_codes_of(x)};
 }
 
 static void run(const qi_call *call)
 {
-    const qi_tensor *x = qi_input(call->model, call->node, 0);
-    size_t const row = (size_t)x->dims[x->rank - 1];
-    for (size_t i = 0; i < x->bytes; i += row)
-        normalize_row((const uint8_t *)call->in[0] + i, (uint8_t *)call->out[0] + i, row,
-                      qi_codes_of(x));
+    qk_l2_normalization p;
+    fill(call, &p);
+    qk_l2_normalization_run(&p, call->in[0], call->out[0]);
 }
 
 const qi_kernel qi_kernel_l2_normalization = {
     .name = "l2_normalization", .check = check, .run = run, .in_place = 1};
+const qi_code qi_code_l2_normalization = {
+    "qk_l2_normalization", sizeof(qk_l2_normalization), fill, NULL, 0, 0};

@@ -11,10 +11,11 @@
  *
  *   scratch  | the gates of one row, int16 [4,U] |
  */
+#include "infer/kernels/recurrent.h"
+#include "infer/model/code.h"
 #include "infer/model/op.h"
 
-enum { GATES = 4, GATE_BITS = 3 };
-enum { INPUT_GATE, FORGET_GATE, CELL_GATE, OUTPUT_GATE };
+enum { GATES = QK_GATES };
 enum {
     MULT_X,
     SHIFT_X = MULT_X + GATES,
@@ -99,88 +100,44 @@ static qi_status check(const qi_model *model, const qi_node *node, int32_t index
 
 static size_t scratch(const qi_model *model, const qi_node *node)
 {
-    return GATES * (size_t)qi_input(model, node, H)->dims[1] * sizeof(int16_t);
+    return qk_lstm_scratch(qi_input(model, node, H)->dims[1]);
 }
 
 /* ------------------------------------------------------------------ running */
 
-/** One row of weights times one row of codes, plus a bias; limited to int32. */
-static int32_t weigh(const int8_t *codes, int32_t zero_point, const int8_t *weights, int32_t n,
-                     int32_t bias)
+static void fill(const qi_call *call, void *params)
 {
-    int64_t acc = bias;
-    for (int32_t i = 0; i < n; i++)
-        acc += (codes[i] - zero_point) * weights[i];
-    return qi_saturate_i64(acc);
-}
-
-static int32_t clamp_16(int64_t value)
-{
-    return qi_clamp(qi_saturate_i64(value), INT16_MIN, INT16_MAX);
-}
-
-/** A gate of one unit. */
-static int16_t gate_of(const qi_call *call, const int8_t *x, const int8_t *h, int g, int32_t unit)
-{
-    const qi_tensor *tx = qi_input(call->model, call->node, X);
-    const qi_tensor *th = qi_input(call->model, call->node, H);
+    const qi_tensor *x = qi_input(call->model, call->node, X);
+    const qi_tensor *h = qi_input(call->model, call->node, H);
     const int32_t *p = call->node->params;
-    int32_t const inputs = tx->dims[2], units = th->dims[1];
-    size_t const row = (size_t)g * (size_t)units + (size_t)unit;
-    const int8_t *w_x = (const int8_t *)call->in[W_X] + row * (size_t)inputs;
-    const int8_t *w_h = (const int8_t *)call->in[W_H] + row * (size_t)units;
-    int32_t const bias = ((const int32_t *)call->in[BIAS])[row];
-    int32_t const from_x = clamp_16(
-        qi_requantize(weigh(x, tx->zero_point, w_x, inputs, bias), p[MULT_X + g], p[SHIFT_X + g]));
-    int32_t const from_h =
-        qi_requantize(weigh(h, th->zero_point, w_h, units, 0), p[MULT_H + g], p[SHIFT_H + g]);
-    int16_t const sum = (int16_t)clamp_16((int64_t)from_x + from_h);
-    return g == CELL_GATE ? qi_tanh_i16(sum, GATE_BITS) : qi_logistic_i16(sum, GATE_BITS);
-}
-
-/** The next code of a cell. */
-static int16_t cell_of(const qi_call *call, int32_t c, const int16_t *gates, size_t units)
-{
-    const int32_t *p = call->node->params;
-    int32_t const kept = qi_rdbp(gates[FORGET_GATE * units] * c, 15);
-    int32_t const added =
-        qi_rdbp(gates[INPUT_GATE * units] * gates[CELL_GATE * units], 15 + p[TANH_BITS]);
-    int32_t const sum = clamp_16((int64_t)kept + added), clip = p[CELL_CLIP];
-    return (int16_t)(clip ? qi_clamp(sum, -clip, clip) : sum);
-}
-
-/** One step of one row: x to y, h and c. */
-static void step(const qi_call *call, const int8_t *x, int8_t *h, int16_t *c, int8_t *y)
-{
-    const qi_tensor *th = qi_input(call->model, call->node, H);
-    const int32_t *p = call->node->params;
-    size_t const units = (size_t)th->dims[1];
-    int16_t *gates = call->scratch;
-    for (int g = 0; g < GATES; g++)
-        for (size_t u = 0; u < units; u++)
-            gates[(size_t)g * units + u] = gate_of(call, x, h, g, (int32_t)u);
-    for (size_t u = 0; u < units; u++) {
-        c[u] = cell_of(call, c[u], gates + u, units);
-        int32_t const hidden = gates[OUTPUT_GATE * units + u] * qi_tanh_i16(c[u], p[TANH_BITS]);
-        int64_t const value = qi_requantize(hidden, p[MULT_Y], p[SHIFT_Y]);
-        h[u] = (int8_t)qi_clamp(qi_saturate_i64(value + th->zero_point), INT8_MIN, INT8_MAX);
+    qk_lstm l = {.batch = x->dims[0],
+                 .steps = x->dims[1],
+                 .inputs = x->dims[2],
+                 .units = h->dims[1],
+                 .x_zero_point = x->zero_point,
+                 .h_zero_point = h->zero_point,
+                 .mult_y = p[MULT_Y],
+                 .shift_y = p[SHIFT_Y],
+                 .tanh_bits = p[TANH_BITS],
+                 .cell_clip = p[CELL_CLIP],
+                 .w_x = call->in[W_X],
+                 .w_h = call->in[W_H],
+                 .bias = call->in[BIAS]};
+    for (int g = 0; g < GATES; g++) {
+        l.mult_x[g] = p[MULT_X + g];
+        l.shift_x[g] = p[SHIFT_X + g];
+        l.mult_h[g] = p[MULT_H + g];
+        l.shift_h[g] = p[SHIFT_H + g];
     }
-    memcpy(y, h, units);
+    *(qk_lstm *)params = l;
 }
 
 static void run(const qi_call *call)
 {
-    const qi_tensor *x = qi_input(call->model, call->node, X);
-    size_t const batch = (size_t)x->dims[0], steps = (size_t)x->dims[1],
-                 inputs = (size_t)x->dims[2];
-    size_t const units = (size_t)qi_input(call->model, call->node, H)->dims[1];
-    memcpy(call->out[NEXT_H], call->in[H], batch * units);
-    memcpy(call->out[NEXT_C], call->in[C], batch * units * sizeof(int16_t));
-    for (size_t b = 0; b < batch; b++)
-        for (size_t t = 0; t < steps; t++)
-            step(call, (const int8_t *)call->in[X] + (b * steps + t) * inputs,
-                 (int8_t *)call->out[NEXT_H] + b * units, (int16_t *)call->out[NEXT_C] + b * units,
-                 (int8_t *)call->out[Y] + (b * steps + t) * units);
+    qk_lstm p;
+    fill(call, &p);
+    qk_lstm_run(&p, call->in[X], call->in[H], call->in[C], call->out[Y], call->out[NEXT_H],
+                call->out[NEXT_C], call->scratch);
 }
 
 const qi_kernel qi_kernel_lstm = {.name = "lstm",
@@ -188,3 +145,6 @@ const qi_kernel qi_kernel_lstm = {.name = "lstm",
                                   .scratch = scratch,
                                   .run = run,
                                   .products = QI_PRODUCTS_RECURRENT};
+
+const qi_code qi_code_lstm = {
+    "qk_lstm", sizeof(qk_lstm), fill, NULL, 1 << W_X | 1 << W_H | 1 << BIAS, 0};

@@ -13,7 +13,8 @@
  *
  * reduce keeps the largest or the smallest code.
  */
-#include "infer/kernels/memory.h"
+#include "infer/kernels/mean.h"
+#include "infer/model/code.h"
 #include "infer/model/op.h"
 
 enum { AXIS_MASK, SCALE_MANT, SCALE_EXP, BIAS_MANT, BIAS_EXP, CLAMP_LO, CLAMP_HI, SUM_PARAMS };
@@ -103,124 +104,97 @@ static size_t scratch(const qi_model *model, const qi_node *node)
 }
 
 /** For each axis of x, the distance between the outputs of neighbours; 0 for an averaged axis. */
-static void output_steps(const qi_tensor *x, int32_t mask, size_t step[QI_MAX_RANK])
+static qk_axes axes_of(const qi_call *call, int32_t mask)
 {
-    size_t distance = 1;
+    const qi_tensor *x = qi_input(call->model, call->node, 0);
+    qk_axes a = {.outputs = (int32_t)qi_count(qi_output(call->model, call->node))};
+    int32_t distance = 1;
     for (int d = QI_MAX_RANK - 1; d >= 0; d--) {
         int const averaged = d >= x->rank || (mask >> d & 1);
-        step[d] = averaged ? 0 : distance;
-        distance *= averaged ? 1 : (size_t)x->dims[d];
+        a.dims[d] = x->dims[d];
+        a.step[d] = averaged ? 0 : distance;
+        distance *= averaged ? 1 : x->dims[d];
     }
+    return a;
 }
 
-/** Add the differences of one run along the last axis. With step 0 all go to one sum. */
-static void add_run(int32_t *sums, size_t step, const uint8_t *x, size_t n, qi_codes c)
+static void fill(const qi_call *call, void *params)
 {
-    for (size_t i = 0; i < n; i++)
-        sums[i * step] += (x[i] ^ c.flip) - c.offset;
-}
-
-static void add_wide_run(int32_t *sums, size_t step, const int16_t *x, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        sums[i * step] += x[i];
-}
-
-static void sum_all(int32_t *sums, const qi_tensor *x, const void *codes, int32_t mask)
-{
-    size_t step[QI_MAX_RANK], at = 0;
-    size_t const last = (size_t)x->dims[3];
-    output_steps(x, mask, step);
-    for (size_t i = 0; i < (size_t)x->dims[0]; i++)
-        for (size_t j = 0; j < (size_t)x->dims[1]; j++)
-            for (size_t k = 0; k < (size_t)x->dims[2]; k++, at += last) {
-                int32_t *to = sums + i * step[0] + j * step[1] + k * step[2];
-                if (qi_is_wide(x))
-                    add_wide_run(to, step[3], (const int16_t *)codes + at, last);
-                else
-                    add_run(to, step[3], (const uint8_t *)codes + at, last, qi_codes_of(x));
-            }
+    const qi_tensor *y = qi_output(call->model, call->node);
+    const int32_t *p = call->node->params;
+    *(qk_mean *)params = (qk_mean){.axes = axes_of(call, p[QI_MEAN_AXIS_MASK]),
+                                   .codes = qi_codes_of(qi_input(call->model, call->node, 0)),
+                                   .y_type = y->type,
+                                   .mult = p[QI_MEAN_MULT],
+                                   .shift = p[QI_MEAN_SHIFT],
+                                   .y_zero_point = y->zero_point,
+                                   .lo = p[QI_MEAN_CLAMP_LO],
+                                   .hi = p[QI_MEAN_CLAMP_HI]};
 }
 
 static void run(const qi_call *call)
 {
-    const qi_tensor *x = qi_input(call->model, call->node, 0);
-    const qi_tensor *y = qi_output(call->model, call->node);
-    const int32_t *p = call->node->params;
-    int32_t *sums = call->scratch;
-    size_t const n = (size_t)qi_count(y);
-    memset(sums, 0, n * sizeof *sums);
-    sum_all(sums, x, call->in[0], p[QI_MEAN_AXIS_MASK]);
-    int32_t const rounding = call->node->rounding;
-    for (size_t i = 0; i < n; i++) {
-        int32_t const mult = p[QI_MEAN_MULT], shift = p[QI_MEAN_SHIFT];
-        int64_t const value = rounding == QI_ROUND_EVEN ? qi_requantize_even(sums[i], mult, shift)
-                              : rounding == QI_ROUND_ONCE
-                                  ? qi_requantize_near_ties_up(sums[i], mult, shift)
-                                  : qi_requantize(sums[i], mult, shift);
-        int64_t const code = value + y->zero_point;
-        qi_store_value(y->type, call->out[0], i,
-                       qi_clamp(qi_saturate_i64(code), p[QI_MEAN_CLAMP_LO], p[QI_MEAN_CLAMP_HI]));
-    }
+    qk_mean p;
+    fill(call, &p);
+    if (call->node->rounding == QI_ROUND_EVEN)
+        qk_mean_even_run(&p, call->in[0], call->out[0], call->scratch);
+    else if (call->node->rounding == QI_ROUND_ONCE)
+        qk_mean_once_run(&p, call->in[0], call->out[0], call->scratch);
+    else
+        qk_mean_run(&p, call->in[0], call->out[0], call->scratch);
 }
 
 /* ------------------------------------------------------------------ sum */
 
-/** The nearest integer, halves away from zero; far beyond every code if it is not an int32. */
-static int32_t nearest(qi_binary32 a)
+static void fill_sum(const qi_call *call, void *params)
 {
-    int32_t const far = 1 << 24;
-    qi_binary32 const size = {a.mant < 0 ? -a.mant : a.mant, a.exp};
-    int32_t const magnitude = a.exp > 0 && a.mant ? far : qi_b32_nearest(size);
-    return a.mant < 0 ? -magnitude : magnitude;
+    const qi_tensor *x = qi_input(call->model, call->node, 0);
+    const qi_tensor *y = qi_output(call->model, call->node);
+    const int32_t *p = call->node->params;
+    *(qk_sum *)params = (qk_sum){.axes = axes_of(call, p[AXIS_MASK]),
+                                 .codes = qi_codes_of(x),
+                                 .y_type = y->type,
+                                 .zeros = (int32_t)(qi_count(x) / qi_count(y)) * x->zero_point,
+                                 .scale = {p[SCALE_MANT], p[SCALE_EXP]},
+                                 .bias = {p[BIAS_MANT], p[BIAS_EXP]},
+                                 .y_zero_point = y->zero_point,
+                                 .lo = p[CLAMP_LO],
+                                 .hi = p[CLAMP_HI]};
 }
 
 static void run_sum(const qi_call *call)
 {
-    const qi_tensor *x = qi_input(call->model, call->node, 0);
-    const qi_tensor *y = qi_output(call->model, call->node);
-    const int32_t *p = call->node->params;
-    qi_binary32 const scale = {p[SCALE_MANT], p[SCALE_EXP]}, bias = {p[BIAS_MANT], p[BIAS_EXP]};
-    int32_t *sums = call->scratch;
-    size_t const n = (size_t)qi_count(y);
-    int32_t const zeros = (int32_t)(qi_count(x) / (int64_t)n) * x->zero_point;
-    memset(sums, 0, n * sizeof *sums);
-    sum_all(sums, x, call->in[0], p[AXIS_MASK]);
-    for (size_t i = 0; i < n; i++) {
-        qi_binary32 const scaled = qi_b32_mul(qi_b32_of(sums[i] + zeros), scale);
-        int32_t const code = nearest(qi_b32_add(scaled, bias)) + y->zero_point;
-        qi_store_value(y->type, call->out[0], i, qi_clamp(code, p[CLAMP_LO], p[CLAMP_HI]));
-    }
+    qk_sum p;
+    fill_sum(call, &p);
+    qk_sum_run(&p, call->in[0], call->out[0], call->scratch);
 }
 
 /* ------------------------------------------------------------------ reduce */
 
-static void run_reduce(const qi_call *call)
+static void fill_reduce(const qi_call *call, void *params)
 {
     const qi_tensor *x = qi_input(call->model, call->node, 0);
-    const qi_tensor *y = qi_output(call->model, call->node);
     const int32_t *p = call->node->params;
-    size_t step[QI_MAX_RANK], from = 0;
-    int32_t at[QI_MAX_RANK] = {0};
-    size_t const n = (size_t)qi_count(x), kept = (size_t)qi_count(y);
-    output_steps(x, p[AXIS_MASK], step);
-    for (size_t i = 0; i < kept; i++)
-        qi_store_value(y->type, call->out[0], i,
-                       p[KIND] == QI_LARGEST ? qi_code_lo(y) : qi_code_hi(y));
-    for (; from < n; from++) {
-        size_t to = 0;
-        for (int d = 0; d < QI_MAX_RANK; d++)
-            to += (size_t)at[d] * step[d];
-        int32_t const code = (int32_t)qi_value_at(x->type, call->in[0], from);
-        int32_t const best = (int32_t)qi_value_at(y->type, call->out[0], to);
-        if (p[KIND] == QI_LARGEST ? code > best : code < best)
-            qi_store_value(y->type, call->out[0], to, code);
-        for (int d = QI_MAX_RANK - 1; d >= 0 && ++at[d] == x->dims[d]; d--)
-            at[d] = 0;
-    }
+    *(qk_reduce *)params =
+        (qk_reduce){.axes = axes_of(call, p[AXIS_MASK]),
+                    .count = (int32_t)qi_count(x),
+                    .type = x->type,
+                    .kind = p[KIND],
+                    .start = p[KIND] == QI_LARGEST ? qi_code_lo(x) : qi_code_hi(x)};
+}
+
+static void run_reduce(const qi_call *call)
+{
+    qk_reduce p;
+    fill_reduce(call, &p);
+    qk_reduce_run(&p, call->in[0], call->out[0]);
 }
 
 const qi_kernel qi_kernel_mean = {.name = "mean", .check = check, .scratch = scratch, .run = run};
 const qi_kernel qi_kernel_sum = {
     .name = "sum", .check = check_sum, .scratch = scratch, .run = run_sum};
 const qi_kernel qi_kernel_reduce = {.name = "reduce", .check = check_reduce, .run = run_reduce};
+
+const qi_code qi_code_mean = {"qk_mean", sizeof(qk_mean), fill, NULL, 0, 0};
+const qi_code qi_code_sum = {"qk_sum", sizeof(qk_sum), fill_sum, NULL, 0, 0};
+const qi_code qi_code_reduce = {"qk_reduce", sizeof(qk_reduce), fill_reduce, NULL, 0, 0};

@@ -7,39 +7,18 @@
  *
  * There are parameters for four axes. Axes beyond the rank have begin 0, stride 1, perm d.
  */
-#include "infer/kernels/memory.h"
+#include "infer/kernels/move.h"
+#include "infer/model/code.h"
 #include "infer/model/op.h"
 
-/** Where the values of the output lie in the input, counted in values. */
-struct walk {
-    ptrdiff_t first;
-    ptrdiff_t step[QI_MAX_RANK]; /* along the output's axes */
-};
-
-/** Copy n values of `item` bytes, which lie `step` values apart. */
-static inline void copy_run(uint8_t *y, const uint8_t *x, ptrdiff_t step, ptrdiff_t n, size_t item)
+/** A walk from the first value of x; its steps are not set. */
+static qk_walk walk_of(const qi_call *call, size_t distance[QI_MAX_RANK])
 {
-    if (step == 1) {
-        memcpy(y, x, (size_t)n * item);
-        return;
-    }
-    for (ptrdiff_t i = 0; i < n && item == 1; i++)
-        y[i] = x[i * step];
-    for (ptrdiff_t i = 0; i < n && item > 1; i++)
-        memcpy(y + i * (ptrdiff_t)item, x + i * step * (ptrdiff_t)item, item);
-}
-
-static void copy_walk(const qi_call *call, const struct walk *w)
-{
-    const int32_t *dims = qi_output(call->model, call->node)->dims;
-    ptrdiff_t const item = (ptrdiff_t)qi_type_bytes(qi_output(call->model, call->node)->type);
-    const uint8_t *x = (const uint8_t *)call->in[0] + w->first * item;
-    uint8_t *y = call->out[0];
-    for (ptrdiff_t i = 0; i < dims[0]; i++)
-        for (ptrdiff_t j = 0; j < dims[1]; j++)
-            for (ptrdiff_t k = 0; k < dims[2]; k++, y += dims[3] * item)
-                copy_run(y, x + (i * w->step[0] + j * w->step[1] + k * w->step[2]) * item,
-                         w->step[3], dims[3], (size_t)item);
+    const qi_tensor *y = qi_output(call->model, call->node);
+    qk_walk w = {.item = (int32_t)qi_type_bytes(y->type)};
+    memcpy(w.dims, y->dims, sizeof w.dims);
+    qi_strides(qi_input(call->model, call->node, 0), distance);
+    return w;
 }
 
 /* ------------------------------------------------------------------ strided_slice */
@@ -67,17 +46,23 @@ static qi_status check_slice(const qi_model *model, const qi_node *node, int32_t
     return c.status;
 }
 
-static void run_slice(const qi_call *call)
+static void fill_slice(const qi_call *call, void *params)
 {
     const int32_t *begin = call->node->params + BEGIN, *stride = call->node->params + STRIDE;
     size_t distance[QI_MAX_RANK];
-    struct walk w = {0};
-    qi_strides(qi_input(call->model, call->node, 0), distance);
+    qk_walk w = walk_of(call, distance);
     for (int d = 0; d < QI_MAX_RANK; d++) {
-        w.first += begin[d] * (ptrdiff_t)distance[d];
-        w.step[d] = stride[d] * (ptrdiff_t)distance[d];
+        w.first += begin[d] * (int32_t)distance[d];
+        w.step[d] = w.dims[d] > 1 ? stride[d] * (int32_t)distance[d] : 0;
     }
-    copy_walk(call, &w);
+    *(qk_walk *)params = w;
+}
+
+static void run_slice(const qi_call *call)
+{
+    qk_walk p;
+    fill_slice(call, &p);
+    qk_walk_run(&p, call->in[0], call->out[0]);
 }
 
 /* ------------------------------------------------------------------ transpose */
@@ -107,17 +92,26 @@ static qi_status check_transpose(const qi_model *model, const qi_node *node, int
     return c.status;
 }
 
-static void run_transpose(const qi_call *call)
+static void fill_transpose(const qi_call *call, void *params)
 {
     size_t distance[QI_MAX_RANK];
-    struct walk w = {0};
-    qi_strides(qi_input(call->model, call->node, 0), distance);
+    qk_walk w = walk_of(call, distance);
     for (int d = 0; d < QI_MAX_RANK; d++)
-        w.step[d] = (ptrdiff_t)distance[call->node->params[d]];
-    copy_walk(call, &w);
+        w.step[d] = (int32_t)distance[call->node->params[d]];
+    *(qk_walk *)params = w;
+}
+
+static void run_transpose(const qi_call *call)
+{
+    qk_walk p;
+    fill_transpose(call, &p);
+    qk_walk_run(&p, call->in[0], call->out[0]);
 }
 
 const qi_kernel qi_kernel_strided_slice = {
     .name = "strided_slice", .check = check_slice, .run = run_slice};
 const qi_kernel qi_kernel_transpose = {
     .name = "transpose", .check = check_transpose, .run = run_transpose};
+
+const qi_code qi_code_strided_slice = {"qk_walk", sizeof(qk_walk), fill_slice, NULL, 0, 0};
+const qi_code qi_code_transpose = {"qk_walk", sizeof(qk_walk), fill_transpose, NULL, 0, 0};

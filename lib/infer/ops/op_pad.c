@@ -2,7 +2,8 @@
  * pad: y is x with before[d] and after[d] positions of the code `value` around it along each axis
  * d. Axes beyond the rank have none.
  */
-#include "infer/kernels/memory.h"
+#include "infer/kernels/move.h"
+#include "infer/model/code.h"
 #include "infer/model/op.h"
 
 enum { BEFORE = 0, AFTER = QI_MAX_RANK, VALUE = 2 * QI_MAX_RANK, PARAMS };
@@ -26,34 +27,28 @@ static qi_status check(const qi_model *model, const qi_node *node, int32_t index
     return c.status;
 }
 
-static void fill(const qi_tensor *y, void *values, int32_t value)
-{
-    if (qi_type_bytes(y->type) == 1)
-        memset(values, (uint8_t)value, y->bytes);
-    else
-        for (size_t i = 0; i < (size_t)qi_count(y); i++)
-            qi_store_value(y->type, values, i, value);
-}
-
-static void run(const qi_call *call)
+static void fill(const qi_call *call, void *params)
 {
     const qi_tensor *x = qi_input(call->model, call->node, 0);
     const qi_tensor *y = qi_output(call->model, call->node);
     const int32_t *p = call->node->params;
-    const uint8_t *from = call->in[0];
-    uint8_t *to = call->out[0];
-    size_t const item = qi_type_bytes(y->type), run = (size_t)x->dims[3] * item;
     size_t stride[QI_MAX_RANK];
+    qk_pad pad = {.type = y->type, .count = (int32_t)qi_count(y), .value = p[VALUE]};
     qi_strides(y, stride);
-    fill(y, to, p[VALUE]);
-    for (int d = 0; d < QI_MAX_RANK; d++) {
-        stride[d] *= item;
-        to += (size_t)p[BEFORE + d] * stride[d];
-    }
-    for (size_t i = 0; i < (size_t)x->dims[0]; i++)
-        for (size_t j = 0; j < (size_t)x->dims[1]; j++)
-            for (size_t k = 0; k < (size_t)x->dims[2]; k++, from += run)
-                memcpy(to + i * stride[0] + j * stride[1] + k * stride[2], from, run);
+    memcpy(pad.dims, x->dims, sizeof pad.dims);
+    for (int d = 0; d < QI_MAX_RANK; d++)
+        pad.first += p[BEFORE + d] * (int32_t)stride[d];
+    for (int d = 0; d < QI_MAX_RANK - 1; d++)
+        pad.step[d] = (int32_t)stride[d];
+    *(qk_pad *)params = pad;
+}
+
+static void run(const qi_call *call)
+{
+    qk_pad p;
+    fill(call, &p);
+    qk_pad_run(&p, call->in[0], call->out[0]);
 }
 
 const qi_kernel qi_kernel_pad = {.name = "pad", .check = check, .run = run};
+const qi_code qi_code_pad = {"qk_pad", sizeof(qk_pad), fill, NULL, 0, 0};

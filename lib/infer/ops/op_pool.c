@@ -1,5 +1,6 @@
 /** average_pool2d and max_pool2d: infer/kernels/pool.h. */
 #include "infer/kernels/pool.h"
+#include "infer/model/code.h"
 #include "infer/model/op.h"
 
 static qi_status check(const qi_model *model, const qi_node *node, int32_t index, qi_error *err)
@@ -38,6 +39,11 @@ static size_t average_scratch(const qi_model *model, const qi_node *node)
     return qk_average_pool2d_scratch(&layer);
 }
 
+static void fill(const qi_call *call, void *params)
+{
+    *(qk_pool *)params = layer_of(call->model, call->node);
+}
+
 static void run_average(const qi_call *call)
 {
     qk_pool const layer = layer_of(call->model, call->node);
@@ -57,3 +63,6 @@ const qi_kernel qi_kernel_average_pool2d = {.name = "average_pool2d",
                                             .products = QI_PRODUCTS_POOL};
 const qi_kernel qi_kernel_max_pool2d = {
     .name = "max_pool2d", .check = check, .run = run_max, .products = QI_PRODUCTS_POOL};
+
+const qi_code qi_code_average_pool2d = {"qk_pool", sizeof(qk_pool), fill, NULL, 0, 0};
+const qi_code qi_code_max_pool2d = {"qk_pool", sizeof(qk_pool), fill, NULL, 0, 0};

@@ -2,6 +2,8 @@
  * softmax and log_softmax along the last axis, in fixed point; see qi_softmax_row and
  * qi_log_softmax_row in code_functions.h.
  */
+#include "infer/kernels/row_functions.h"
+#include "infer/model/code.h"
 #include "infer/model/op.h"
 
 enum { REVERSE_MULT = QI_SOFTMAX_PARAMS, REVERSE_SHIFT, LOG_SOFTMAX_PARAMS };
@@ -61,7 +63,7 @@ static qi_status check_log(const qi_model *model, const qi_node *node, int32_t i
     return c.status;
 }
 
-static qi_softmax softmax_of(const qi_call *call)
+static qi_softmax exp_of(const qi_call *call)
 {
     const qi_tensor *y = qi_output(call->model, call->node);
     const int32_t *p = call->node->params;
@@ -73,27 +75,43 @@ static qi_softmax softmax_of(const qi_call *call)
                         .bits = y->bits};
 }
 
-static void run(const qi_call *call)
+static void fill(const qi_call *call, void *params)
 {
     const qi_tensor *x = qi_input(call->model, call->node, 0);
-    qi_softmax const s = softmax_of(call);
-    size_t const row = (size_t)x->dims[x->rank - 1];
-    size_t const each = qi_type_bytes(qi_output(call->model, call->node)->type);
-    for (size_t i = 0; i < x->bytes; i += row)
-        qi_softmax_row((const uint8_t *)call->in[0] + i, (uint8_t *)call->out[0] + i * each, row,
-                       &s);
+    int32_t const row = x->dims[x->rank - 1];
+    *(qk_softmax *)params =
+        (qk_softmax){.rows = (int32_t)qi_count(x) / row, .row = row, .exp = exp_of(call)};
+}
+
+static void run(const qi_call *call)
+{
+    qk_softmax p;
+    fill(call, &p);
+    qk_softmax_run(&p, call->in[0], call->out[0]);
+}
+
+static void fill_log(const qi_call *call, void *params)
+{
+    const qi_tensor *x = qi_input(call->model, call->node, 0);
+    const int32_t *p = call->node->params;
+    int32_t const row = x->dims[x->rank - 1];
+    *(qk_log_softmax *)params =
+        (qk_log_softmax){.rows = (int32_t)qi_count(x) / row,
+                         .row = row,
+                         .log = {exp_of(call), p[REVERSE_MULT], p[REVERSE_SHIFT]}};
 }
 
 static void run_log(const qi_call *call)
 {
-    const qi_tensor *x = qi_input(call->model, call->node, 0);
-    const int32_t *p = call->node->params;
-    qi_log_softmax const s = {softmax_of(call), p[REVERSE_MULT], p[REVERSE_SHIFT]};
-    size_t const row = (size_t)x->dims[x->rank - 1];
-    for (size_t i = 0; i < x->bytes; i += row)
-        qi_log_softmax_row((const int8_t *)call->in[0] + i, (int8_t *)call->out[0] + i, row, &s);
+    qk_log_softmax p;
+    fill_log(call, &p);
+    qk_log_softmax_run(&p, call->in[0], call->out[0]);
 }
 
 const qi_kernel qi_kernel_log_softmax = {
     .name = "log_softmax", .check = check_log, .run = run_log, .in_place = 1};
 const qi_kernel qi_kernel_softmax = {.name = "softmax", .check = check, .run = run, .in_place = 1};
+
+const qi_code qi_code_softmax = {"qk_softmax", sizeof(qk_softmax), fill, NULL, 0, 0};
+const qi_code qi_code_log_softmax = {
+    "qk_log_softmax", sizeof(qk_log_softmax), fill_log, NULL, 0, 0};

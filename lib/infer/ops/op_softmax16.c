@@ -7,7 +7,8 @@
  *
  * The table exp spans -10..0, reciprocal spans 1 / (1 + x) for x in 0..1, both over all codes.
  */
-#include "infer/arithmetic/code_functions_i16.h"
+#include "infer/kernels/row_functions.h"
+#include "infer/model/code.h"
 #include "infer/model/op.h"
 
 enum { MULT, SHIFT, PARAMS };
@@ -43,50 +44,26 @@ static qi_status check(const qi_model *model, const qi_node *node, int32_t index
     return c.status;
 }
 
-static int32_t largest_of(const int16_t *x, size_t n)
+static void fill(const qi_call *call, void *params)
 {
-    int32_t largest = INT16_MIN;
-    for (size_t i = 0; i < n; i++)
-        largest = x[i] > largest ? x[i] : largest;
-    return largest;
-}
-
-/** y = the exponentials of a row; returns their sum. */
-static uint32_t exponentials(const qi_call *call, const int16_t *x, int16_t *y, size_t n)
-{
-    const int32_t *p = call->node->params;
-    int32_t const largest = largest_of(x, n);
-    uint32_t sum = 0;
-    for (size_t i = 0; i < n; i++) {
-        int64_t const q = (int64_t)qi_requantize(x[i] - largest, p[MULT], p[SHIFT]) + INT16_MAX;
-        int32_t const code = qi_clamp(qi_saturate_i64(q), INT16_MIN, INT16_MAX);
-        y[i] = (int16_t)qi_lookup_i16(call->in[EXP], code);
-        sum += (uint32_t)y[i];
-    }
-    return sum;
-}
-
-static void run_row(const qi_call *call, const int16_t *x, int16_t *y, size_t n)
-{
-    uint32_t const all = exponentials(call, x, y, n);
-    uint32_t const sum = all < 2 ? 2 : all; /* the largest e is about 32767 in any real table */
-    int const zeros = qi_leading_zeros(sum), right = 31 - zeros; /* 1..30 */
-    int32_t const shifted = (int32_t)((((int64_t)sum << (zeros - 1)) + (1 << 13)) >> 14);
-    int32_t const code = qi_clamp(shifted - (1 << 15) - (1 << 16), INT16_MIN, INT16_MAX);
-    int32_t const reciprocal = qi_lookup_i16(call->in[RECIPROCAL], code);
-    for (size_t i = 0; i < n; i++) {
-        int32_t const value = (y[i] * reciprocal + (1 << (right - 1))) >> right;
-        y[i] = (int16_t)qi_clamp(value, 0, INT16_MAX);
-    }
+    const qi_tensor *x = qi_input(call->model, call->node, X);
+    int32_t const row = x->dims[x->rank - 1];
+    *(qk_softmax16 *)params = (qk_softmax16){.rows = (int32_t)qi_count(x) / row,
+                                             .row = row,
+                                             .mult = call->node->params[MULT],
+                                             .shift = call->node->params[SHIFT],
+                                             .exp = call->in[EXP],
+                                             .reciprocal = call->in[RECIPROCAL]};
 }
 
 static void run(const qi_call *call)
 {
-    const qi_tensor *x = qi_input(call->model, call->node, X);
-    size_t const row = (size_t)x->dims[x->rank - 1], all = (size_t)qi_count(x);
-    for (size_t i = 0; i < all; i += row)
-        run_row(call, (const int16_t *)call->in[X] + i, (int16_t *)call->out[0] + i, row);
+    qk_softmax16 p;
+    fill(call, &p);
+    qk_softmax16_run(&p, call->in[X], call->out[0]);
 }
 
 const qi_kernel qi_kernel_softmax16 = {
     .name = "softmax16", .check = check, .run = run, .in_place = 1};
+const qi_code qi_code_softmax16 = {"qk_softmax16", sizeof(qk_softmax16),       fill,
+                                   NULL,           1 << EXP | 1 << RECIPROCAL, 0};

@@ -9,6 +9,8 @@
  *                int32
  *   y[u]       = requantize(acc[u], mult_y, shift_y) + Z_y
  */
+#include "infer/kernels/recurrent.h"
+#include "infer/model/code.h"
 #include "infer/model/op.h"
 
 enum { RANK, MULT_STATE, SHIFT_STATE, MULT_Y, SHIFT_Y, CLAMP_LO, CLAMP_HI, PARAMS };
@@ -50,55 +52,40 @@ static qi_status check(const qi_model *model, const qi_node *node, int32_t index
     return c.status;
 }
 
-/** What filter f sees of a row. */
-static int16_t feature_of(const qi_call *call, const int8_t *x, int32_t f)
+static void fill(const qi_call *call, void *params)
 {
-    const qi_tensor *w = qi_input(call->model, call->node, W);
+    const qi_tensor *x = qi_input(call->model, call->node, X);
+    const qi_tensor *y = qi_output(call->model, call->node);
     const qi_tensor *next = qi_node_output(call->model, call->node, NEXT);
     const int32_t *p = call->node->params;
-    const int8_t *weights = (const int8_t *)call->in[W] + (size_t)f * (size_t)w->dims[1];
-    int32_t const zero_point = qi_input(call->model, call->node, X)->zero_point;
-    int32_t acc = 0;
-    for (int32_t i = 0; i < w->dims[1]; i++)
-        acc += (x[i] - zero_point) * weights[i];
-    int32_t const value = qi_requantize(acc, p[MULT_STATE], p[SHIFT_STATE]);
-    return (int16_t)qi_clamp(value, qi_code_lo(next), qi_code_hi(next));
-}
-
-/** Move on the memory of filter f of row b, and weigh it. */
-static int64_t remember(const qi_call *call, size_t b, int32_t f, int16_t feature)
-{
-    const qi_tensor *time = qi_input(call->model, call->node, W_TIME);
-    size_t const m = (size_t)time->dims[1], at = (b * (size_t)time->dims[0] + (size_t)f) * m;
-    const int16_t *state = (const int16_t *)call->in[STATE] + at;
-    const int16_t *weights = (const int16_t *)call->in[W_TIME] + (size_t)f * m;
-    int16_t *next = (int16_t *)call->out[NEXT] + at;
-    int64_t sum = 0;
-    memcpy(next, state + 1, (m - 1) * sizeof *next);
-    next[m - 1] = feature;
-    for (size_t i = 0; i < m; i++)
-        sum += (int64_t)weights[i] * next[i];
-    return sum;
+    *(qk_svdf *)params = (qk_svdf){.batch = x->dims[0],
+                                   .inputs = x->dims[1],
+                                   .units = y->dims[1],
+                                   .rank = p[RANK],
+                                   .memory = qi_input(call->model, call->node, W_TIME)->dims[1],
+                                   .x_zero_point = x->zero_point,
+                                   .mult_state = p[MULT_STATE],
+                                   .shift_state = p[SHIFT_STATE],
+                                   .state_lo = qi_code_lo(next),
+                                   .state_hi = qi_code_hi(next),
+                                   .mult_y = p[MULT_Y],
+                                   .shift_y = p[SHIFT_Y],
+                                   .zero_point = y->zero_point,
+                                   .lo = p[CLAMP_LO],
+                                   .hi = p[CLAMP_HI],
+                                   .weights = call->in[W],
+                                   .time_weights = call->in[W_TIME],
+                                   .bias = call->in[BIAS]};
 }
 
 static void run(const qi_call *call)
 {
-    const qi_tensor *x = qi_input(call->model, call->node, X);
-    const qi_tensor *y = qi_output(call->model, call->node);
-    const int32_t *p = call->node->params, *bias = call->in[BIAS];
-    int8_t *out = call->out[Y];
-    for (size_t b = 0; b < (size_t)x->dims[0]; b++) {
-        const int8_t *row = (const int8_t *)call->in[X] + b * (size_t)x->dims[1];
-        for (int32_t u = 0; u < y->dims[1]; u++) {
-            int64_t acc = bias[u];
-            for (int32_t f = u * p[RANK]; f < (u + 1) * p[RANK]; f++)
-                acc += remember(call, b, f, feature_of(call, row, f));
-            int64_t const value = qi_requantize(qi_saturate_i64(acc), p[MULT_Y], p[SHIFT_Y]);
-            *out++ =
-                (int8_t)qi_clamp(qi_saturate_i64(value + y->zero_point), p[CLAMP_LO], p[CLAMP_HI]);
-        }
-    }
+    qk_svdf p;
+    fill(call, &p);
+    qk_svdf_run(&p, call->in[X], call->in[STATE], call->out[Y], call->out[NEXT]);
 }
 
 const qi_kernel qi_kernel_svdf = {
     .name = "svdf", .check = check, .run = run, .products = QI_PRODUCTS_RECURRENT};
+const qi_code qi_code_svdf = {
+    "qk_svdf", sizeof(qk_svdf), fill, NULL, 1 << W | 1 << W_TIME | 1 << BIAS, 0};

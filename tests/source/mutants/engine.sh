@@ -46,11 +46,11 @@ mutant binary-clamp test_property lib/infer/kernels/pairs.h \
     's/qi_clamp(qi_saturate_i64(code), p->lo, p->hi)/qi_clamp(qi_saturate_i64(code), p->lo + 1, p->hi)/'
 mutant binary-broadcast test_property lib/infer/model/op.c \
     's/stride\[d\] = dim == 1 ? 0 : distance;/stride[d] = distance;/'
-mutant concat-order test_property lib/infer/ops/op_concat_reshape.c 's/j \* whole + at,/j * whole + (whole - at - part),/'
-mutant table-row test_property lib/infer/ops/op_elementwise.c 's/size_t const entry = c \* CODES +/size_t const entry = 0 * CODES +/'
-mutant requantize-zero-point test_property lib/infer/ops/op_elementwise.c \
-    's/qi_requantize(q - f->x->zero_point,/qi_requantize(q - f->x->zero_point + 1,/'
+mutant concat-order test_property lib/infer/kernels/move.h 's/(uint8_t \*)y + p->at;/(uint8_t *)y + p->row - p->at - p->part;/'
+mutant table-row test_property lib/infer/kernels/elementwise.h 's/table\[c \* QK_CODES +/table[0 * QK_CODES +/'
+mutant requantize-zero-point test_property lib/infer/kernels/elementwise.h \
+    's/qi_requantize(q - r->x_zero_point,/qi_requantize(q - r->x_zero_point + 1,/'
 mutant softmax-row test_property lib/infer/ops/op_softmax.c 's/\.shift = p\[QI_SOFTMAX_SHIFT\],/.shift = p[QI_SOFTMAX_SHIFT] - (p[QI_SOFTMAX_SHIFT] > 0),/'
 
 mutant sub-order test_property lib/infer/kernels/add.h 's/a - b/b - a/'
-mutant mean-rounding test_property lib/infer/ops/op_mean.c 's/: qi_requantize(sums\[i\], mult, shift)/: qi_requantize(sums[i], mult + 4096, shift)/'
+mutant mean-rounding test_property lib/infer/kernels/mean.h 's/scale(sums\[i\], p->mult,/scale(sums[i], p->mult + 4096,/'

@@ -1,0 +1,127 @@
+/** Constants: arrays of the C file, or places in a file of their own. */
+#include "export/c/out.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { ALIGNMENT = 16 }; /* in the file of weights */
+
+/** Its values in the file: packed codes are bytes. */
+static const char *element_of(const qi_tensor *t)
+{
+    return t->is_packed ? "uint8_t" : co_type_of(t);
+}
+
+static size_t element_bytes(const qi_tensor *t)
+{
+    return t->is_packed ? 1 : qi_type_bytes(t->type);
+}
+
+static bool is_needed(const co *o, int32_t tensor)
+{
+    return o->constants[tensor].name[0];
+}
+
+/** The constant that holds the byte at an address, or -1. */
+static int32_t constant_at(const co *o, const void *address)
+{
+    const uint8_t *at = address;
+    for (int32_t i = 0; i < qi_tensor_count(o->model); i++) {
+        const qi_tensor *t = qi_tensor_at(o->model, i);
+        const uint8_t *first = t->data;
+        if (is_needed(o, i) && at >= first && at < first + t->bytes)
+            return i;
+    }
+    return -1;
+}
+
+/** A constant whose bytes another one has already needs no array. */
+static void name_constant(co *o, int32_t layer, const char *role, int32_t tensor)
+{
+    const qi_tensor *t = qi_tensor_at(o->model, tensor);
+    co_constant *c = &o->constants[tensor];
+    int32_t const there = constant_at(o, t->data);
+    if (t->kind != QI_CONSTANT || is_needed(o, tensor) ||
+        (there >= 0 && qi_tensor_at(o->model, there)->bytes >= t->bytes))
+        return;
+    snprintf(c->name, sizeof c->name, "%s_%d", role, (int)layer + 1);
+    c->layer = layer;
+    c->at = (o->weights.count + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    if (!o->options.separate_weights)
+        return;
+    qat_write_align(&o->weights, ALIGNMENT);
+    qat_write_bytes(&o->weights, t->data, t->bytes);
+}
+
+void co_name_constants(co *o)
+{
+    for (int32_t n = 0; n < qi_node_count(o->model); n++) {
+        const qi_node *node = o->layers[n].node;
+        const qi_op *op = qi_op_named(node->kernel->name);
+        for (int32_t i = 0; i < node->n_inputs; i++)
+            name_constant(o, n, i < QI_OP_INPUTS && op->inputs[i] ? op->inputs[i] : "x",
+                          node->inputs[i]);
+    }
+}
+
+/* ------------------------------------------------------------------ arrays */
+
+static void write_values(co *o, const qi_tensor *t)
+{
+    enum { WIDTH = 96 };
+    size_t const count = t->bytes / element_bytes(t);
+    int const type = t->is_packed ? QI_U8 : t->type;
+    size_t column = 0;
+    for (size_t i = 0; i < count; i++) {
+        char text[32];
+        int64_t const value = qi_value_at(type, t->data, i);
+        int const n =
+            value == INT32_MIN
+                ? snprintf(text, sizeof text, "INT32_MIN,")
+                : snprintf(text, sizeof text,
+                           value > INT32_MAX || value < INT32_MIN ? "INT64_C(%lld)," : "%lld,",
+                           (long long)value);
+        bool const is_new = column == 0 || column + (size_t)n + 1 > WIDTH;
+        qat_write_text(&o->c, "%s%s", is_new ? "\n    " : " ", text);
+        column = is_new ? 4 + (size_t)n : column + 1 + (size_t)n;
+    }
+}
+
+static void write_array(co *o, int32_t tensor)
+{
+    const qi_tensor *t = qi_tensor_at(o->model, tensor);
+    qat_write_text(&o->c, "static const %s %s[%zu] %s_SECTION = {", element_of(t),
+                   o->constants[tensor].name, t->bytes / element_bytes(t), o->upper);
+    write_values(o, t);
+    qat_write_text(&o->c, "\n};\n\n");
+}
+
+void co_write_constants(co *o, int32_t layer)
+{
+    for (int32_t i = 0; i < qi_tensor_count(o->model) && !o->options.separate_weights; i++)
+        if (is_needed(o, i) && o->constants[i].layer == layer)
+            write_array(o, i);
+}
+
+/* ------------------------------------------------------------------ pointers */
+
+void co_write_pointer(void *context, qat_writer *w, const void *address, co_span type)
+{
+    co *o = context;
+    int32_t const tensor = address ? constant_at(o, address) : -1;
+    if (tensor < 0) {
+        qat_write_text(w, "NULL");
+        return;
+    }
+    const qi_tensor *t = qi_tensor_at(o->model, tensor);
+    const co_constant *c = &o->constants[tensor];
+    size_t const at = (size_t)((const uint8_t *)address - (const uint8_t *)t->data);
+    bool const is_same = co_span_is(type, element_of(t)) || co_span_is(type, "void");
+    if (o->options.separate_weights)
+        qat_write_text(w, "%s_AT(%.*s, %zu)", o->upper, (int)type.n, type.at, c->at + at);
+    else if (is_same)
+        qat_write_text(w, at ? "%s + %zu" : "%s", c->name, at / element_bytes(t));
+    else
+        qat_write_text(w, at ? "(const %.*s *)%s + %zu" : "(const %.*s *)%s", (int)type.n, type.at,
+                       c->name, at / element_bytes(t));
+}

@@ -1,0 +1,108 @@
+/**
+ * From a model to a C file and its header: what the files of this folder share.
+ *
+ * The C file has three parts: the pieces of the engine's kernels that the network reaches; for each
+ * layer a comment, its constants and its parameters; and the functions that the header declares.
+ */
+#ifndef QAT_EXPORT_C_OUT_H
+#define QAT_EXPORT_C_OUT_H
+
+#include "export/c/structs.h"
+#include "infer/model/code.h"
+#include "qat/export.h"
+
+enum { CO_NAME_MAX = 64 };
+
+/** A node. Its number in the file is one more than its index. */
+typedef struct co_layer {
+    const qi_node *node;
+    const qi_code *code;
+    const char *function; /* that runs it */
+    bool has_scratch;     /* does the function take scratch memory? */
+    bool is_nothing;      /* its output is its input, in the same place */
+    void *params;         /* the struct, or one for each input */
+} co_layer;
+
+/** A constant that a layer needs. */
+typedef struct co_constant {
+    char name[CO_NAME_MAX]; /* "": it is not needed */
+    int32_t layer;          /* the first that needs it */
+    size_t at;              /* in the file of weights */
+} co_constant;
+
+typedef struct co {
+    qat_c_options options;
+    const char *name;        /* the prefix of all names */
+    const char *file;        /* the name of the header, without .h */
+    char upper[CO_NAME_MAX]; /* the same in capitals, of macros */
+    const qi_model *model;   /* as a device has it: packed, planned for the core's kernels */
+    void *memory;            /* of the model */
+    size_t arena_start;      /* what the engine keeps at the start of its arena, and the file not */
+    size_t arena_bytes;
+    co_pieces pieces;
+    co_layer *layers;
+    co_constant *constants; /* by tensor */
+    uint32_t *digests;      /* [steps, layers] of the known answer; NULL: no test */
+    const void **answers;   /* inputs of the known answer */
+    int32_t steps;
+    qat_arena arena;
+    qat_writer c, h, weights;
+    qat_error *err;
+} co;
+
+/* ------------------------------------------------------------------ layers.c */
+
+/** Find the code of each node and what it needs of the pieces. */
+qat_status co_prepare_layers(co *o);
+/** A comment, the constants and the parameters of each layer. */
+qat_status co_write_layers(co *o);
+/** The calls that run a layer, indented by eight. */
+void co_write_calls(co *o, const co_layer *layer);
+
+/* ------------------------------------------------------------------ comments.c */
+
+/** The comment above a layer. */
+void co_write_layer_comment(co *o, const co_layer *layer);
+/** Any text inside a comment: on one line, without the end of a comment. */
+void co_write_words(qat_writer *w, const char *text);
+/** A tensor's type, dims, scale and zero_point. */
+void co_write_tensor(co *o, qat_writer *w, const qi_tensor *t);
+/** The type of a tensor's values, for example "int8_t". */
+const char *co_type_of(const qi_tensor *t);
+
+/* ------------------------------------------------------------------ constants.c */
+
+/** Give each constant that a layer needs its name. */
+void co_name_constants(co *o);
+/** The arrays of the constants that belong to this layer. */
+void co_write_constants(co *o, int32_t layer);
+/** A pointer to the constant at an address. @param context  co */
+void co_write_pointer(void *context, qat_writer *w, const void *address, co_span type);
+
+/* ------------------------------------------------------------------ answers.c */
+
+/** Run the known answer on the engine, and keep the digest of each layer. */
+qat_status co_compute_digests(co *o);
+/** The digest of one more byte, and of more bytes: FNV-1a. */
+enum { CO_DIGEST_PRIME = 16777619 };
+#define CO_DIGEST_START UINT32_C(2166136261)
+
+/* ------------------------------------------------------------------ functions.c */
+
+/** The arena, and the functions that the header declares. */
+void co_write_functions(co *o);
+/** The parameters of NAME_run. */
+void co_write_run_parameters(co *o, qat_writer *w);
+/** Names of parameters: "in" and "out", or "in0", "in1" .. if there are more. */
+void co_parameter(char name[CO_NAME_MAX], const char *kind, int32_t i, int32_t count);
+
+/* ------------------------------------------------------------------ header.c */
+
+void co_write_header(co *o);
+
+/* ------------------------------------------------------------------ test.c */
+
+/** The data of the self-test and the function; nothing without a test. */
+void co_write_test(co *o);
+
+#endif

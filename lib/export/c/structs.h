@@ -1,0 +1,26 @@
+/**
+ * Structs of parameters as C source. Their declarations are read from the text of the headers, so
+ * that a struct's members are named in one place only.
+ */
+#ifndef QAT_EXPORT_C_STRUCTS_H
+#define QAT_EXPORT_C_STRUCTS_H
+
+#include "base/bytes.h"
+#include "export/c/pieces.h"
+
+/** Writes the constant at an address: the name of an array, and a cast to the pointer's type. */
+typedef struct co_pointers {
+    void (*write)(void *context, qat_writer *w, const void *address, co_span type);
+    void *context;
+} co_pointers;
+
+/**
+ * Write the initialiser of a struct, a line for each member, with its name in a comment.
+ * @param type    the name of the struct
+ * @param values  a struct of this type, of `bytes` bytes
+ * QAT_ERR_UNSUPPORTED names what in the declaration is not understood.
+ */
+qat_status co_write_struct(qat_writer *w, const co_pieces *p, const char *type, const void *values,
+                           size_t bytes, const co_pointers *pointers, qat_error *err);
+
+#endif

@@ -1,0 +1,247 @@
+/** Writes a model as a C file and its header. */
+#include "export/c/out.h"
+
+#include "infer/model/model.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ the model of a device */
+
+/** Read the file again as a device would: packed constants stay so, the core's kernels run. */
+static qat_status open_model(co *o, const qi_host *host)
+{
+    const uint8_t *qm = qi_host_model(host)->qm;
+    size_t const bytes = qm_u32(qm + QM_AT_FILE_BYTES);
+    size_t need = 0;
+    qi_model *model = NULL;
+    qi_error err;
+    qi_status st = qi_model_bytes(qm, bytes, &need, &err);
+    o->memory = st ? NULL : qat_aligned_alloc(need);
+    if (!st && !o->memory)
+        return qat_out_of_memory(o->err, NULL);
+    if (!st)
+        st = qi_model_init(&model, qm, bytes, NULL, o->memory, need, &err);
+    o->model = model;
+    return st ? qi_error_tell(&err, "the model", o->err) : QAT_OK;
+}
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/** The arena without its start, where the engine keeps pointers. */
+static void plan_arena(co *o)
+{
+    size_t start = qi_arena_bytes(o->model);
+    for (int32_t i = 0; i < qi_tensor_count(o->model); i++) {
+        const qi_tensor *t = qi_tensor_at(o->model, i);
+        if (t->kind != QI_CONSTANT)
+            start = least(start, t->offset);
+    }
+    for (int32_t i = 0; i < qi_node_count(o->model); i++) {
+        const qi_node *node = qi_node_at(o->model, i);
+        if (node->scratch_bytes)
+            start = least(start, node->scratch_offset);
+    }
+    o->arena_start = start;
+    o->arena_bytes = qi_arena_bytes(o->model) - start;
+}
+
+/* ------------------------------------------------------------------ features */
+
+/** What a network may need of the kernels: macros of infer/kernels/features.h. */
+static bool needs_feature(const co *o, const char *feature)
+{
+    static const struct {
+        const char *name;
+        int rounding;
+    } roundings[] = {
+        {"QK_DOUBLE", QI_ROUND_DOUBLE}, {"QK_EVEN", QI_ROUND_EVEN}, {"QK_ONCE", QI_ROUND_ONCE}};
+    bool is_known = !strcmp(feature, "QK_FRACTION") || !strcmp(feature, "QK_WIDE") ||
+                    !strcmp(feature, "QK_PACKED");
+    bool is_needed = false;
+    int rounding = -1;
+    for (int i = 0; i < 3; i++)
+        if (!strcmp(feature, roundings[i].name))
+            rounding = roundings[i].rounding;
+    for (int32_t i = 0; i < qi_node_count(o->model); i++) {
+        const qi_node *node = qi_node_at(o->model, i);
+        is_needed = is_needed || node->rounding == rounding ||
+                    (!strcmp(feature, "QK_FRACTION") && node->fraction);
+    }
+    for (int32_t i = 0; i < qi_tensor_count(o->model); i++) {
+        const qi_tensor *t = qi_tensor_at(o->model, i);
+        is_needed = is_needed || (!strcmp(feature, "QK_WIDE") && t->type == QI_S16) ||
+                    (!strcmp(feature, "QK_PACKED") && t->is_packed);
+    }
+    return is_needed || !(is_known || rounding >= 0);
+}
+
+/** Is the piece the default of a feature, "#ifndef QK_WIDE"? */
+static bool is_feature(const co_piece *piece, char feature[CO_NAME_MAX])
+{
+    co_span code = piece->code;
+    bool const is_default = *co_token(&code).at == '#' && co_span_is(co_token(&code), "ifndef");
+    co_span const name = co_token(&code);
+    if (!is_default || name.n < 3 || name.n >= CO_NAME_MAX || memcmp(name.at, "QK_", 3) != 0)
+        return false;
+    snprintf(feature, CO_NAME_MAX, "%.*s", (int)name.n, name.at);
+    return true;
+}
+
+/** "#define QK_WIDE 0", and the comment behind the default. */
+static void write_feature(co *o, const co_piece *piece, const char *feature)
+{
+    const char *comment = strstr(piece->code.at, "/*");
+    const char *end = piece->code.at + piece->code.n;
+    qat_write_text(&o->c, "#define %s %d", feature, needs_feature(o, feature));
+    if (comment && comment < end)
+        qat_write_text(&o->c, " %.*s", (int)(strstr(comment, "*/") + 2 - comment), comment);
+    qat_write_text(&o->c, "\n");
+}
+
+/* ------------------------------------------------------------------ the C file */
+
+static void write_start(co *o)
+{
+    qat_write_text(&o->c,
+                   "/*\n * %s.h says what this network is. In order: what its kernels compute, its "
+                   "layers with "
+                   "their\n * constants, and its functions.\n */\n#include \"%s.h\"\n\n#include "
+                   "<stddef.h>\n\n",
+                   o->file, o->file);
+    qat_write_text(&o->c, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n"
+                          "void *memcpy(void *to, const void *from, size_t count);\n"
+                          "void *memset(void *to, int byte, size_t count);\n"
+                          "#ifdef __cplusplus\n}\n#endif\n\n");
+    qat_write_text(&o->c, "/* Where the constants are. */\n#ifndef %s_SECTION\n#define %s_SECTION",
+                   o->upper, o->upper);
+    if (o->options.section)
+        qat_write_text(&o->c, " __attribute__((section(\"%s\")))", o->options.section);
+    qat_write_text(&o->c, "\n#endif\n");
+    if (o->options.separate_weights)
+        qat_write_text(
+            &o->c,
+            "#ifdef %s_WEIGHTS_AT\n#define %s_AT(type, at) \\\n"
+            "    ((const type *)(const void *)((const uint8_t *)(%s_WEIGHTS_AT) + (at)))\n"
+            "#else\n#define %s_AT(type, at) ((const type *)(const void *)(%s_weights + "
+            "(at)))\n#endif\n",
+            o->upper, o->upper, o->upper, o->upper, o->name);
+    qat_write_text(&o->c, "\n/* ---- kernels */\n");
+}
+
+static void write_pieces(co *o)
+{
+    for (int i = 0; i < o->pieces.n_pieces; i++) {
+        const co_piece *piece = &o->pieces.pieces[i];
+        char feature[CO_NAME_MAX];
+        if (!piece->is_needed || strstr(piece->header, "kernels/memory.h"))
+            continue;
+        qat_write_text(&o->c, "\n");
+        if (is_feature(piece, feature))
+            write_feature(o, piece, feature);
+        else
+            qat_write_text(&o->c, "%.*s\n", (int)piece->text.n, piece->text.at);
+    }
+}
+
+static qat_status write_source(co *o)
+{
+    write_start(o);
+    write_pieces(o);
+    qat_write_text(&o->c, "\n/* ---- layers */\n\n");
+    qat_status const st = co_write_layers(o);
+    qat_write_text(&o->c, "/* ---- functions */\n\n");
+    co_write_functions(o);
+    co_write_test(o);
+    return st;
+}
+
+/* ------------------------------------------------------------------ all */
+
+static qat_status check_name(co *o)
+{
+    const char *name = o->options.name ? o->options.name : "network";
+    size_t const n = strlen(name);
+    bool is_good = n > 0 && n < CO_NAME_MAX - 24 && !isdigit((unsigned char)name[0]);
+    for (size_t i = 0; i < n && is_good; i++) {
+        is_good = name[i] == '_' || isalnum((unsigned char)name[i]);
+        o->upper[i] = (char)toupper((unsigned char)name[i]);
+    }
+    o->name = name;
+    o->file = o->options.file ? o->options.file : name;
+    if (!is_good)
+        return qat_fail(o->err, QAT_ERR_ARGUMENT,
+                        "name %.64s: expected letters, digits and _, at most %d, no digit first",
+                        name, CO_NAME_MAX - 25);
+    if (!*o->file || strpbrk(o->file, "\"\\\n*/"))
+        return qat_fail(o->err, QAT_ERR_ARGUMENT, "file %.64s: not a name for an #include",
+                        o->file);
+    const char *section = o->options.section;
+    if (section && (!*section || strpbrk(section, "\"\\\n")))
+        return qat_fail(o->err, QAT_ERR_ARGUMENT, "section %.64s: not the name of a section",
+                        section);
+    return QAT_OK;
+}
+
+static qat_status write_all(co *o, const qi_host *host)
+{
+    qat_status st = check_name(o);
+    if (!st)
+        st = co_cut(&o->pieces, &o->arena, o->err);
+    if (!st)
+        st = open_model(o, host);
+    if (!st)
+        plan_arena(o);
+    if (!st)
+        st = co_prepare_layers(o);
+    if (!st)
+        st = co_compute_digests(o);
+    if (st)
+        return st;
+    co_follow(&o->pieces);
+    st = write_source(o);
+    co_write_header(o);
+    if (!st && (o->c.failed || o->h.failed || o->weights.failed))
+        st = qat_out_of_memory(o->err, NULL);
+    return st;
+}
+
+qat_status qat_c_write(const qi_host *model, const qat_c_options *options, qat_c_files *files,
+                       qat_error *err)
+{
+    qat_error inner = {0};
+    co o = {.err = &inner};
+    *files = (qat_c_files){0};
+    if (options && options->struct_size > sizeof *options)
+        return qat_fail(err, QAT_ERR_UNSUPPORTED,
+                        "qat_c_options: of a later version of the library");
+    if (options)
+        o.options = *options;
+    qat_status const st = write_all(&o, model);
+    qat_aligned_free(o.memory);
+    qat_arena_free(&o.arena);
+    *files = (qat_c_files){.source = (char *)o.c.bytes,
+                           .source_bytes = o.c.count,
+                           .header = (char *)o.h.bytes,
+                           .header_bytes = o.h.count,
+                           .weights = o.weights.bytes,
+                           .weights_bytes = o.weights.count};
+    if (!st)
+        return QAT_OK;
+    qat_c_files_free(files);
+    return qat_fail(err, st, "cannot be written as C: %s", inner.message);
+}
+
+void qat_c_files_free(qat_c_files *files)
+{
+    qat_writer writers[] = {{.bytes = (uint8_t *)files->source},
+                            {.bytes = (uint8_t *)files->header},
+                            {.bytes = files->weights}};
+    for (int i = 0; i < 3; i++)
+        qat_writer_free(&writers[i]);
+    *files = (qat_c_files){0};
+}

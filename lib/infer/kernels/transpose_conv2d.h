@@ -1,0 +1,105 @@
+/**
+ * transpose_conv2d: x [N,H,W,C], w [O,KH,KW,C], bias, mult, shift -> y [N,OH,OW,O].
+ *
+ *     acc[oy,ox,o] = sum over ky, kx, c of (x[iy,ix,c] - Z_x)(w[o,ky,kx,c] - Z_w),
+ *                    where oy + pad_top - ky = iy stride_h inside the input, and ox alike
+ *
+ * Other kernels scatter each input to several outputs. This one gathers: for each output it makes a
+ * row with the differences of the pixels under the taps, and zeros under the other taps. Several
+ * rows share each pass over the weights.
+ *
+ *   scratch  | rows [QI_TILE, KH KW C] int16 | one row of weights, int16 |
+ */
+#ifndef QK_TRANSPOSE_CONV2D_H
+#define QK_TRANSPOSE_CONV2D_H
+
+#include "infer/kernels/tile.h"
+#include "infer/kernels/window.h"
+
+typedef struct qk_transpose_conv2d {
+    qi_window window; /* no dilation */
+    qi_codes x_codes, weight_codes;
+    qi_rows weights; /* a row of KH KW C codes for each output channel */
+    qi_requant requant;
+} qk_transpose_conv2d;
+
+/** The weights of an output channel. */
+QK_INLINE size_t qk_transpose_conv2d_depth(const qk_transpose_conv2d *p)
+{
+    return (size_t)p->window.kernel_h * (size_t)p->window.kernel_w * (size_t)p->window.c;
+}
+
+QK_INLINE size_t qk_transpose_conv2d_scratch(const qk_transpose_conv2d *p)
+{
+    return qi_tile_scratch(QI_TILE, qk_transpose_conv2d_depth(p));
+}
+
+/**
+ * The input position under tap k of output position `out`. -1: the tap falls between two pixels or
+ * outside.
+ */
+QK_INLINE int32_t qk_under_tap(int32_t out, int32_t k, int32_t stride, int32_t pad, int32_t size)
+{
+    int32_t const at = out + pad - k; /* below 2^29 */
+    return at < 0 || at % stride || at / stride >= size ? -1 : at / stride;
+}
+
+/** Write the differences under the taps of one output pixel, [KH, KW, C]; at: where x begins. */
+QK_INLINE void qk_gather_taps(const qk_transpose_conv2d *p, const void *x, int16_t *row, size_t at,
+                              int32_t oy, int32_t ox)
+{
+    const qi_window *g = &p->window;
+    size_t const channels = (size_t)g->c;
+    for (int32_t ky = 0; ky < g->kernel_h; ky++) {
+        int32_t const iy = qk_under_tap(oy, ky, g->stride_h, g->pad_top, g->h);
+        for (int32_t kx = 0; kx < g->kernel_w; kx++, row += channels) {
+            int32_t const ix = qk_under_tap(ox, kx, g->stride_w, g->pad_left, g->w);
+            if (iy < 0 || ix < 0)
+                memset(row, 0, channels * sizeof *row);
+            else
+                qi_differences(row, x, at + ((size_t)iy * (size_t)g->w + (size_t)ix) * channels,
+                               channels, p->x_codes);
+        }
+    }
+}
+
+/** Write the rows of output pixels first..first+count-1, counted over [N,OH,OW]. */
+QK_INLINE void qk_gather_rows(const qk_transpose_conv2d *p, const void *x, int16_t *rows,
+                              int32_t first, int32_t count, size_t depth)
+{
+    const qi_window *g = &p->window;
+    size_t const picture = (size_t)g->h * (size_t)g->w * (size_t)g->c;
+    for (int32_t r = 0; r < count; r++) {
+        int32_t const position = first + r, line = position / g->ow;
+        qk_gather_taps(p, x, rows + (size_t)r * depth, (size_t)(line / g->oh) * picture,
+                       line % g->oh, position % g->ow);
+    }
+}
+
+QK_INLINE void qk_transpose_conv2d_run(const qk_transpose_conv2d *p, const void *x, void *y,
+                                       void *scratch)
+{
+    int32_t const positions = p->window.n * p->window.oh * p->window.ow;
+    int16_t *rows = (int16_t *)scratch;
+    qi_tile tile;
+    tile.x = rows;
+    tile.depth = qk_transpose_conv2d_depth(p);
+    tile.weights = p->weights;
+    tile.weight_codes = p->weight_codes;
+    tile.weight_row = rows + QI_TILE * tile.depth;
+    tile.first_channel = 0;
+    tile.end_channel = p->window.o;
+    tile.requant = p->requant;
+    tile.y = y;
+    tile.y_stride = (size_t)p->window.o;
+    tile.is_wide = p->x_codes.is_wide;
+    tile.dots = NULL;
+    for (int32_t at = 0; at < positions; at += QI_TILE) {
+        tile.rows = positions - at < QI_TILE ? positions - at : QI_TILE;
+        tile.y_at = (size_t)at * tile.y_stride;
+        qk_gather_rows(p, x, rows, at, tile.rows, tile.depth);
+        qi_run_tile(&tile);
+    }
+}
+
+#endif
