@@ -14,7 +14,7 @@ definitions() {
         grep -oE 'X\([a-z_]+\)' | sed 's/X(\(.*\))/\1/')
     enums="qat_status qat_attr_type qat_init qat_mode qat_grads qat_layout qat_profile qat_quant_role
         qat_sample_type qat_figure_kind qi_status qi_type qi_tensor_kind qi_border qi_rounding qi_products"
-    for header in status graph quant quantizer infer dataset detect border task; do
+    for header in status graph quant quantizer rounding infer dataset detect border task; do
         sed -e 's#//.*##' "$source/include/qat/$header.h"
     done | tr '\n\t' '  ' | sed 's#/\*#\n/*#g; s#\*/#*/\n#g' | grep -v '^/\*' | tr -d ' \n' >text.txt
     for name in $structs; do
