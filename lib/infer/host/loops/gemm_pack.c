@@ -114,12 +114,6 @@ static int32_t shift_at(const qi_requant *r, int32_t channel)
     return r->shift[channel * r->shift_step];
 }
 
-/** The right shift that is left without the fraction. */
-static int32_t right_at(const qi_requant *r, int32_t channel)
-{
-    return -shift_at(r, channel) - r->fraction;
-}
-
 /** bias', with Z_x and c for codes in the form of x' and w'. With a fraction, without the file's
  * bias. */
 static int32_t folded_bias(const struct panel *p, int32_t channel, const uint8_t *w)
@@ -162,10 +156,10 @@ static qi_sum_steps steps_of(const struct panel *p, int32_t channel)
 {
     const qi_requant *r = &p->layer->requant;
     return (qi_sum_steps){.mult = r->mult[channel * r->mult_step],
-                          .right = right_at(r, channel),
+                          .right = -shift_at(r, channel),
                           .fraction = r->fraction,
                           .bias = r->fraction ? r->bias[channel] : 0,
-                          .most = p->layer->max_accumulator >> r->fraction};
+                          .most = p->layer->max_accumulator};
 }
 
 /** Find the lines with this multiplier. */
@@ -181,7 +175,7 @@ static int find_lines(const struct panel *p, const qi_sum_steps *s, int32_t with
     for (int i = 0; i < 1 + (p->tail == QI_TAIL_LINES); i++)
         if (!(is_plain
                   ? qi_sum_line_find(i, s->mult, s->right, first[i], ends[i], s->most, lines[i])
-                  : qi_sum_line_find_turned(i, s, with, first[i], ends[i], lines[i])))
+                  : qi_sum_line_fit(i, s, with, first[i], ends[i], lines[i])))
             return 0;
     return 1;
 }
@@ -193,7 +187,7 @@ static int fill_lines(const struct panel *p, int32_t position, int32_t channel)
     qi_sum_steps const steps = steps_of(p, channel);
     struct lines found;
     int is_found = find_lines(p, &steps, steps.mult, &found);
-    for (int i = 0; !is_found && i < QI_SUM_LINE_TURNS; i++) {
+    for (int i = 0; !is_found && !steps.fraction && i < QI_SUM_LINE_TURNS; i++) {
         int32_t const turned = qi_sum_line_turn(steps.mult, steps.right, steps.most, i);
         is_found = turned > 0 && find_lines(p, &steps, turned, &found);
     }
@@ -201,11 +195,12 @@ static int fill_lines(const struct panel *p, int32_t position, int32_t channel)
         return 0;
     fill_mult(p, position, found.mult);
     fill_offset(p, position, found.line.offset);
-    column[QI_COLUMN_BIAS * p->room] += found.line.add;
+    column[(steps.fraction ? QI_COLUMN_LATE_BIAS : QI_COLUMN_BIAS) * p->room] += found.line.add;
     column[QI_COLUMN_SHIFT * p->room] = steps.right - 1;
     if (p->tail == QI_TAIL_LINE)
         return 1;
-    column[QI_COLUMN_BOUND * p->room] = found.line.add + (int32_t)qi_sum_line_zero(&steps);
+    column[QI_COLUMN_BOUND * p->room] =
+        found.line.add + (int32_t)(qi_sum_line_zero(&steps) * (1 << steps.fraction));
     column[QI_COLUMN_NEGATIVE_ADD * p->room] = found.below.add - found.line.add;
     column[QI_COLUMN_NEGATIVE_OFFSET * p->room] = found.line.offset - found.below.offset;
     return 1;
@@ -322,7 +317,7 @@ void qi_pack_columns(qi_packed *h, const qi_gemm_layer *layer, const qi_panel_sh
 static int is_right(const qi_gemm_layer *l)
 {
     for (int32_t i = 0; i < l->channels; i++)
-        if (right_at(&l->requant, i) < 1)
+        if (shift_at(&l->requant, i) > -1)
             return 0;
     return 1;
 }

@@ -35,8 +35,8 @@ typedef struct qi_panel_shape {
  * where every n >= 1 and lines are found TWICE   any multiplier SCALAR  roundings DOUBLE and EVEN,
  * one sum after the other SUMS rounding NONE: they do not; y holds int32 (gemm.h)
  *
- * With a fraction f, n is what is left of the right shift without it. Lines know of f when they are
- * found. TWICE multiplies sums by 2^f and adds the file's bias then.
+ * With a fraction f, sums are multiplied by 2^f first, and LATE_BIAS is added: the line's B, or the
+ * file's bias.
  */
 typedef enum qi_gemm_tail {
     QI_TAIL_LINE,
@@ -84,10 +84,10 @@ enum {
     QI_COLUMN_BOUND,
     QI_COLUMN_NEGATIVE_ADD,
     QI_COLUMN_NEGATIVE_OFFSET,
+    QI_COLUMN_LATE_BIAS, /* with a fraction */
     QI_COLUMNS,
     QI_COLUMN_RIGHT = QI_COLUMN_SHIFT, /* TWICE: the file's right shift */
-    QI_COLUMN_LEFT = QI_COLUMN_BOUND,
-    QI_COLUMN_LATE_BIAS = QI_COLUMN_NEGATIVE_ADD /* with a fraction */
+    QI_COLUMN_LEFT = QI_COLUMN_BOUND
 };
 
 enum { QI_PACKED_HEADER = 192 }; /* bytes, >= sizeof(qi_packed) */

@@ -97,7 +97,7 @@ int qi_sum_line_find(int negative, int32_t mult, int32_t right, int32_t first, i
     return 0;
 }
 
-enum { MOST_RIGHT = 15, MOST_SHIFT = 23, MOST_STEPS = 512 };
+enum { MOST_RIGHT = 15, MOST_SHIFT = 23, MOST_STEPS = 512, MOST_BITS = 61 };
 
 int32_t qi_sum_line_turn(int32_t mult, int32_t right, int64_t most, int i)
 {
@@ -118,57 +118,59 @@ static int64_t divide_up(int64_t a, int64_t b)
     return a / b + (a % b > 0);
 }
 
-/** The least s for which s 2^fraction + bias is at least a. */
-static int64_t sum_of(const qi_sum_steps *s, int64_t a)
-{
-    return divide_up(a - s->bias, INT64_C(1) << s->fraction);
-}
-
 int64_t qi_sum_line_zero(const qi_sum_steps *s)
 {
-    return sum_of(s, 0);
+    return divide_up(-(int64_t)s->bias, INT64_C(1) << s->fraction);
 }
 
-/** A line must lie in low..high - 1 at s = 0, in 2^-q codes, so that all its steps are right. */
+/** What is left of a at that sum: 0 <= rest < 2^fraction. */
+static int64_t rest_of(const qi_sum_steps *s)
+{
+    return qi_sum_line_zero(s) * (INT64_C(1) << s->fraction) + s->bias;
+}
+
+/** b' mult - t 2^q of a line must lie in low..high - 1, so that all its steps are right. */
 struct room {
     int64_t low, high;
 };
 
-static struct room room_of(int negative, const qi_sum_steps *s, int32_t turned, int32_t first,
+/** Sums are counted from that of zero here: products stay small, however large the bias is. */
+static struct room room_of(int negative, const qi_sum_steps *s, int32_t mult, int32_t first,
                            int32_t end)
 {
-    int const n = s->right + s->fraction;
-    int64_t const one = INT64_C(1) << (31 + s->right), whole = INT64_C(1) << (31 + n);
-    int64_t const half = INT64_C(1) << 30, c = whole / 2 + (negative ? -half : half);
-    int64_t const zero = qi_sum_line_zero(s) * turned, none = INT64_MAX / 2;
-    /* Codes of a >= 0 are not negative, those of a < 0 not positive. */
-    struct room r = {negative ? -none : -zero, negative ? one - zero : none};
+    int64_t const one = INT64_C(1) << (31 + s->right), half = INT64_C(1) << 30;
+    int64_t const c = one / 2 + (negative ? -half : half), unit = INT64_C(1) << s->fraction;
+    int64_t const slope = mult * unit, rest = rest_of(s), none = INT64_MAX / 2;
+    /* The code of the first a >= 0 is not negative, that of the last a < 0 not positive. */
+    struct room r = {negative ? -none : 0, negative ? one + slope : none};
     for (int64_t j = first; j < end; j++) {
-        int64_t const from = sum_of(s, divide_up(j * whole - c, s->mult));
-        int64_t const at = j * one - from * turned;
+        int64_t const from = divide_up(divide_up(j * one - c, s->mult) - rest, unit);
+        int64_t const at = j * one - from * slope;
         r.low = at > r.low ? at : r.low;
-        r.high = at + turned < r.high ? at + turned : r.high;
+        r.high = at + slope < r.high ? at + slope : r.high;
     }
     if (r.low == -none)
-        r.low = r.high - turned;
+        r.low = r.high - slope;
     return r;
 }
 
-int qi_sum_line_find_turned(int negative, const qi_sum_steps *s, int32_t turned, int32_t first,
-                            int32_t end, qi_sum_line *line)
+int qi_sum_line_fit(int negative, const qi_sum_steps *s, int32_t mult, int32_t first, int32_t end,
+                    qi_sum_line *line)
 {
     *line = (qi_sum_line){0, 0};
-    if (s->right > MOST_RIGHT || s->right + s->fraction > MOST_SHIFT || end - first > MOST_STEPS ||
-        s->mult <= 0)
+    if (s->right > MOST_SHIFT || end - first > MOST_STEPS || s->mult <= 0)
         return 0;
-    int64_t const one = INT64_C(1) << (31 + s->right);
-    struct room const room = room_of(negative, s, turned, first, end);
-    for (int32_t t = 0; room.low < room.high && t < QI_SUM_LINE_OFFSET; t++) {
-        int64_t const b = divide_up(room.low + t * one, turned);
-        if (b * turned - t * one >= room.high)
+    int const q = 31 + s->right, most_bits = MOST_BITS - q;
+    int64_t const one = INT64_C(1) << q, unit = INT64_C(1) << s->fraction;
+    int64_t const last = most_bits < 13 ? INT64_C(1) << most_bits : QI_SUM_LINE_OFFSET;
+    int64_t const limit = INT32_MAX - s->most - unit;
+    struct room const room = room_of(negative, s, mult, first, end);
+    for (int64_t t = 0; room.low < room.high && t < last; t++) {
+        int64_t const b = divide_up(room.low + t * one, mult);
+        if (b * mult - t * one >= room.high)
             continue;
-        *line = (qi_sum_line){(int32_t)b, t};
-        return b >= s->most - INT32_MAX && b <= INT32_MAX - s->most;
+        *line = (qi_sum_line){(int32_t)(b - rest_of(s) + s->bias), (int32_t)t};
+        return b >= -limit && b <= limit;
     }
     return 0;
 }

@@ -27,16 +27,19 @@
  *
  *     max R_j  <=  B M - t 2^q  <  min R_j + M
  *
- * With f fractional bits the codes are a step function of s 2^f + bias. It is one of s too, whose
- * T_j follow from the formula above with n + f for n. It gets such a line, of a multiplier near m
- * or m itself, so that inner loops see nothing of f.
+ * With f fractional bits the codes are a step function of a = s 2^f + bias, and n is f larger. The
+ * steps only matter at those a, which are 2^f apart. That leaves so much room that
+ *
+ *     floor((s 2^f + B) m / 2^q) - t
+ *
+ * is right with some small t, mostly 0, and m itself.
  */
 #ifndef QI_HOST_SUM_LINE_H
 #define QI_HOST_SUM_LINE_H
 
 #include <stdint.h>
 
-/** Codes without zero_point are floor((s + add) m / 2^(31 + n)) - offset. */
+/** Codes without zero_point are floor((s 2^fraction + add) m / 2^(31 + n)) - offset. */
 typedef struct qi_sum_line {
     int32_t add, offset; /* B, t; 0 <= t <= QI_SUM_LINE_OFFSET */
 } qi_sum_line;
@@ -61,19 +64,21 @@ enum { QI_SUM_LINE_TURNS = 128 };
 /** M number 0 <= i < QI_SUM_LINE_TURNS for a channel with multiplier m; 0: there is none. */
 int32_t qi_sum_line_turn(int32_t mult, int32_t right, int64_t most, int i);
 
-/** A channel's codes without zero_point: of a = s 2^fraction + bias, a mult / 2^(31 + right +
- * fraction), rounded twice. right: 1..15, right + fraction: at most 23. */
+/**
+ * A channel's codes without zero_point: of a = s 2^fraction + bias, a mult / 2^(31 + right),
+ * rounded twice. right: 1..23. Without a fraction the bias is 0: s holds it.
+ */
 typedef struct qi_sum_steps {
     int32_t mult, right, fraction, bias;
-    int64_t most; /* largest |s| */
+    int64_t most; /* largest |a| */
 } qi_sum_steps;
 
 /**
- * Find the line of multiplier `turned` whose steps to first..end - 1 are those of a channel, where
- * end - first <= 512. negative: for a < 0, else for a >= 0.
+ * Find the line of multiplier `mult`, that of the steps or a turned one, whose steps to first..end
+ * - 1 are those of a channel, where end - first <= 512. negative: for a < 0, else for a >= 0.
  */
-int qi_sum_line_find_turned(int negative, const qi_sum_steps *steps, int32_t turned, int32_t first,
-                            int32_t end, qi_sum_line *line);
+int qi_sum_line_fit(int negative, const qi_sum_steps *steps, int32_t mult, int32_t first,
+                    int32_t end, qi_sum_line *line);
 /** The least s with a >= 0. */
 int64_t qi_sum_line_zero(const qi_sum_steps *steps);
 

@@ -74,10 +74,17 @@ INLINE __m512i high_multiply(const struct job *j, int room, int v, __m512i s)
     return _mm512_mask_blend_epi32(0xaaaa, _mm512_srli_epi64(even, 31), _mm512_slli_epi64(odd, 1));
 }
 
-/** s 2^f and the bias that has f fractional bits too; f: in the lowest 64 bits. */
-INLINE __m512i accumulator(const struct job *j, int room, int v, __m512i s, __m128i f)
+/** With a fraction f: s 2^f and the bias that has f fractional bits too. */
+INLINE void accumulators_of(const struct job *j, int rows, int vectors, __m512i sums[][VECTORS])
 {
-    return _mm512_add_epi32(_mm512_sll_epi32(s, f), column(j, QI_COLUMN_LATE_BIAS, room, v));
+    __m128i const f = _mm_cvtsi32_si128(j->packed->requant.fraction);
+    UNROLL
+    for (int v = 0; v < vectors; v++) {
+        __m512i const bias = column(j, QI_COLUMN_LATE_BIAS, vectors * LANES, v);
+        UNROLL
+        for (int r = 0; r < rows; r++)
+            sums[r][v] = _mm512_add_epi32(_mm512_sll_epi32(sums[r][v], f), bias);
+    }
 }
 
 /** Any multiplier: a saturating left shift, then qi_rdbp without a sum that could overflow. */
@@ -191,7 +198,6 @@ static void requantize_rows(const struct job *j, int rows, int vectors,
                             int32_t sums[][VECTORS * LANES])
 {
     int const room = vectors * LANES;
-    __m128i const f = _mm_cvtsi32_si128(j->packed->requant.fraction);
     for (int r = 0; r < rows; r++) {
         if (j->packed->tail == QI_TAIL_SCALAR) {
             qi_requantize_row_scalar(j->packed, j->panel, LANES, sums[r]);
@@ -199,8 +205,7 @@ static void requantize_rows(const struct job *j, int rows, int vectors,
         }
         for (int v = 0; v < vectors; v++) {
             int32_t *at = sums[r] + v * LANES;
-            __m512i const acc = accumulator(j, room, v, _mm512_loadu_si512(at), f);
-            _mm512_storeu_si512(at, requantize_twice(j, room, v, acc));
+            _mm512_storeu_si512(at, requantize_twice(j, room, v, _mm512_loadu_si512(at)));
         }
     }
 }
@@ -229,6 +234,8 @@ __attribute__((noinline)) static void store_others(const struct job *j, uint8_t 
 INLINE void finish(const struct job *j, uint8_t *y, int rows, int vectors, __m512i sums[][VECTORS])
 {
     int const tail = j->packed->tail;
+    if (j->packed->requant.fraction)
+        accumulators_of(j, rows, vectors, sums);
     if (tail == QI_TAIL_LINE) {
         store_lines(j, y, rows, vectors, 0, sums);
         return;

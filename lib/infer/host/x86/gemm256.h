@@ -67,10 +67,17 @@ INLINE __m256i high_multiply(const struct job *j, int room, int v, __m256i s)
                               _mm256_slli_epi64(_mm256_add_epi64(odd, half), 1), 0xaa);
 }
 
-/** s 2^f and the bias that has f fractional bits too; f: in the lowest 64 bits. */
-INLINE __m256i accumulator(const struct job *j, int room, int v, __m256i s, __m128i f)
+/** With a fraction f: s 2^f and the bias that has f fractional bits too. */
+INLINE void accumulators_of(const struct job *j, int rows, int vectors, __m256i sums[][VECTORS])
 {
-    return _mm256_add_epi32(_mm256_sll_epi32(s, f), column(j, QI_COLUMN_LATE_BIAS, room, v));
+    __m128i const f = _mm_cvtsi32_si128(j->packed->requant.fraction);
+    UNROLL
+    for (int v = 0; v < vectors; v++) {
+        __m256i const bias = column(j, QI_COLUMN_LATE_BIAS, vectors * LANES, v);
+        UNROLL
+        for (int r = 0; r < rows; r++)
+            sums[r][v] = _mm256_add_epi32(_mm256_sll_epi32(sums[r][v], f), bias);
+    }
 }
 
 /** Any multiplier: a saturating left shift, then qi_rdbp without a sum that could overflow. */
@@ -95,7 +102,6 @@ __attribute__((noinline)) static void requantize_rows(const struct job *j, int r
                                                       int32_t sums[][VECTORS * LANES])
 {
     int const room = vectors * LANES;
-    __m128i const f = _mm_cvtsi32_si128(j->packed->requant.fraction);
     for (int r = 0; r < rows; r++) {
         if (j->packed->tail == QI_TAIL_SCALAR) {
             qi_requantize_row_scalar(j->packed, j->panel, LANES, sums[r]);
@@ -103,8 +109,7 @@ __attribute__((noinline)) static void requantize_rows(const struct job *j, int r
         }
         for (int v = 0; v < vectors; v++) {
             __m256i *at = (__m256i *)(void *)(sums[r] + v * LANES);
-            __m256i const acc = accumulator(j, room, v, _mm256_loadu_si256(at), f);
-            _mm256_storeu_si256(at, requantize_twice(j, room, v, acc));
+            _mm256_storeu_si256(at, requantize_twice(j, room, v, _mm256_loadu_si256(at)));
         }
     }
 }
@@ -202,6 +207,8 @@ INLINE void finish(const struct job *j, int rows, int vectors,
         UNROLL
     for (int v = 0; v < vectors; v++)
         sums[r][v] = _mm256_add_epi32(sums[r][v], _mm256_set1_epi32(j->row_terms[r]));
+    if (j->packed->requant.fraction)
+        accumulators_of(j, rows, vectors, sums);
     if (tail == QI_TAIL_LINE) {
         store_lines(j, rows, vectors, 0, sums);
         return;
