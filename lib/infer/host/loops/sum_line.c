@@ -118,9 +118,15 @@ static int64_t divide_up(int64_t a, int64_t b)
     return a / b + (a % b > 0);
 }
 
+/** a / 2^n, rounded up. */
+static int64_t shift_up(int64_t a, int n)
+{
+    return -(-a >> n);
+}
+
 int64_t qi_sum_line_zero(const qi_sum_steps *s)
 {
-    return divide_up(-(int64_t)s->bias, INT64_C(1) << s->fraction);
+    return shift_up(-(int64_t)s->bias, s->fraction);
 }
 
 /** What is left of a at that sum: 0 <= rest < 2^fraction. */
@@ -139,12 +145,13 @@ static struct room room_of(int negative, const qi_sum_steps *s, int32_t mult, in
                            int32_t end)
 {
     int64_t const one = INT64_C(1) << (31 + s->right), half = INT64_C(1) << 30;
-    int64_t const c = one / 2 + (negative ? -half : half), unit = INT64_C(1) << s->fraction;
-    int64_t const slope = mult * unit, rest = rest_of(s), none = INT64_MAX / 2;
+    int64_t const c = one / 2 + (negative ? -half : half);
+    int64_t const slope = mult * (INT64_C(1) << s->fraction), rest = rest_of(s),
+                  none = INT64_MAX / 2;
     /* The code of the first a >= 0 is not negative, that of the last a < 0 not positive. */
     struct room r = {negative ? -none : 0, negative ? one + slope : none};
     for (int64_t j = first; j < end; j++) {
-        int64_t const from = divide_up(divide_up(j * one - c, s->mult) - rest, unit);
+        int64_t const from = shift_up(divide_up(j * one - c, s->mult) - rest, s->fraction);
         int64_t const at = j * one - from * slope;
         r.low = at > r.low ? at : r.low;
         r.high = at + slope < r.high ? at + slope : r.high;
