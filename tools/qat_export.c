@@ -20,7 +20,7 @@ static tool_list plugins;
 static int64_t samples, threads, opset;
 static bool json, summary, raw_params, float_io, as_float;
 static const char *prefix, *section;
-static bool no_self_test, caller_arena, separate_weights;
+static bool no_self_test, caller_arena, separate_weights, strict;
 
 static const tool_option options[] = {
     {"--data", TOOL_TEXT, &data, "KIND[:PATH]",
@@ -69,6 +69,8 @@ static const tool_option options[] = {
      "c: the functions take the memory for activations as an argument", 0, 0},
     {"--separate-weights", TOOL_FLAG, &separate_weights, NULL,
      "c: write the constants to OUT.bin, for a place in flash of their own", 0, 0},
+    {"--strict", TOOL_FLAG, &strict, NULL,
+     "c: every body in braces and other things that MISRA C asks for", 0, 0},
     {"--raw-params", TOOL_FLAG, &raw_params, NULL,
      "for a checkpoint with averaged parameters: use those of the last step\n"
      "instead",
@@ -96,7 +98,7 @@ static const tool me = {
     "                  [--format F] [--float] [--float-io] [--form F] [--opset N]\n"
     "                  [--pack yes|no] [--strip[=PARTS]]\n"
     "                  [--prefix NAME] [--section NAME] [--no-self-test]\n"
-    "                  [--caller-arena] [--separate-weights]\n"
+    "                  [--caller-arena] [--separate-weights] [--strict]\n"
     "                  [--plugin FILE.so]... [--threads N] [--raw-params]\n"
     "                  [--summary] [--max-memory MIB] [--max-macs N] [--max-pixels N] [--json]",
     "Turns a trained network into a model of integers only: folds batch norm, quantizes, writes.\n"
@@ -428,7 +430,8 @@ int main(int argc, char **argv)
                                                .section = section,
                                                .no_self_test = no_self_test,
                                                .caller_arena = caller_arena,
-                                               .separate_weights = separate_weights},
+                                               .separate_weights = separate_weights,
+                                               .strict = strict},
                                        .is_asked = prefix || section || no_self_test ||
                                                    caller_arena || separate_weights},
                       &made);

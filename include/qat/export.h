@@ -82,6 +82,7 @@ typedef struct qat_c_options {
     bool no_self_test;     /* leave out NAME_self_test */
     bool caller_arena;     /* the functions take the arena as their first argument */
     bool separate_weights; /* the constants are a file of their own, not arrays */
+    bool strict;           /* every body in braces, <string.h>: what rules such as MISRA C ask */
 } qat_c_options;
 
 /** What was written; free with qat_c_files_free. */

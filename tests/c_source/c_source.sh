@@ -4,32 +4,21 @@
 #
 #     c_source.sh ANSWERS TESTS      ANSWERS: tests/c_source/answers.c, built; TESTS: the folder of the test programs
 #
-# The networks are those that the tests of the engine make: of every op, of every type and rounding, and random ones.
-# By default a few of each kind are taken; QAT_C_SOURCE_EVERY=1 takes all (some thousands), N every Nth.
+# models.sh says which networks.
 set -u
 answers=${1:?} tests=${2:?}
 tools=${QAT_BUILD_ROOT:?}/tools
 . "${QAT_SOURCE_ROOT:?}/tests/common/checks.sh"
-. "$QAT_SOURCE_ROOT/tests/source/floating.sh"
-warnings="-Wall -Wextra -Wconversion -Wpedantic -Werror"
-
-mkdir models
-for program in test_golden_ops test_infer test_infer_wide test_infer_moves test_infer_resize test_infer_imported test_infer_even \
-    test_infer_reduce test_state test_packing test_import_ops; do
-    QAT_KEEP_MODELS=$work/models "$tests/$program" >/dev/null 2>&1
-done
-QAT_PROPERTY_KEEP=$work/models "$tests/test_property" 20240607 24 >/dev/null 2>&1
-rm -f models/*.tflite models/golden_* # import_* are the same
-
-# ---------------------------------------------------------------- which networks
+compiler=arm-none-eabi-gcc objdump=arm-none-eabi-objdump nm=arm-none-eabi-nm
+fail() { echo "$*"; }
+. "$QAT_SOURCE_ROOT/tests/source/floating.sh" # integer_only.sh shows that it notices
 ops() { # ops <model>: the names of its ops, sorted
     "$tools/qat-inspect" "$1" --json | tr ',{' '\n\n' | sed -n 's/^ *"op": "\([a-z0-9_]*\)".*/\1/p' | sort -u
 }
-kind_of() { basename "$1" .qm | sed 's/[0-9]*$//; s/^[0-9-]*$/random/'; }
-every=${QAT_C_SOURCE_EVERY:-0}
-: >chosen.txt
-for model in models/*.qm; do printf '%s\t%s\n' "$(kind_of "$model")" "$model"; done |
-    awk -F '\t' -v every="$every" '{ n[$1]++; if (every ? (n[$1] - 1) % every == 0 : n[$1] <= ($1 == "random" ? 24 : 1)) print $2 }' >chosen.txt
+warnings="-Wall -Wextra -Wconversion -Wpedantic -Werror"
+
+random=24
+. "$QAT_SOURCE_ROOT/tests/c_source/models.sh"
 
 # ---------------------------------------------------------------- each network
 cat >main.c <<'END'
@@ -44,17 +33,25 @@ int main(void)
 }
 END
 arm() { command -v arm-none-eabi-gcc >/dev/null; }
-helpers='__aeabi_(u?[il]div(mod)?|l(mul|lsl|lsr|asr)|u?lcmp|[il]div0|memcpy[48]?|memset[48]?|memclr[48]?)|__gnu_thumb1_case_[a-z0-9]*'
+integer_helpers='__aeabi_(u?[il]div(mod)?|l(mul|lsl|lsr|asr)|u?lcmp|[il]div0|memcpy[48]?|memset[48]?|memclr[48]?)|__gnu_thumb1_case_[a-z0-9]*'
 compile() { # compile <flags for gcc>: net.c of this folder by each compiler; prints what is wrong
     gcc $warnings -std=c99 -O1 "$@" -c net.c -o net.o || echo "gcc: $model"
+    [ "${others:-yes}" = yes ] || return 0
     count=$((count + 1))
-    [ $((count % 4)) = 1 ] || return 0 # the others have seen enough of them
+    [ $((count % 8)) = 1 ] || return 0 # the others have seen enough of them
     if command -v clang >/dev/null; then clang $warnings -std=c99 "$@" -fsyntax-only net.c || echo "clang: $model"; fi
     if command -v g++ >/dev/null; then g++ $warnings -std=c++17 "$@" -x c++ -fsyntax-only net.c || echo "g++: $model"; fi
     if arm; then
+        for cpu in cortex-m4 cortex-m55; do
+            arm-none-eabi-gcc $warnings -std=c99 -mcpu=$cpu -mthumb -mfloat-abi=hard -O2 -ffreestanding "$@" -c net.c -o /dev/null || echo "$cpu: $model"
+        done
         arm-none-eabi-gcc $warnings -std=c99 -mcpu=cortex-m0plus -mthumb -Os -ffreestanding "$@" -c net.c -o arm.o || echo "arm: $model"
-        bad=$(arm-none-eabi-nm -u arm.o | awk '{ print $2 }' | grep -vxE "memcpy|memset|$helpers" | tr '\n' ' ')
+        bad=$(arm-none-eabi-nm -u arm.o | awk '{ print $2 }' | grep -vxE "memcpy|memset|$integer_helpers" | tr '\n' ' ')
         [ -z "$bad" ] || echo "$model needs $bad"
+        # with a floating-point unit, where its instructions would be seen
+        arm-none-eabi-gcc -std=c99 -mcpu=cortex-m7 -mfpu=fpv5-d16 -mfloat-abi=hard -mthumb -O2 "$@" -c net.c -o float.o
+        bad=$(floating_instructions float.o; floating_helpers arm.o float.o)
+        [ -z "$bad" ] || echo "$model has $bad"
     fi
 }
 try() { # try <model> <options of qat-export>: prints what is wrong
@@ -75,4 +72,48 @@ fi
 while read -r model; do ops "$model"; done <chosen.txt | sort -u >seen.txt
 lacks=$(grep -oE 'X\([a-z0-9_]+\)' "$QAT_SOURCE_ROOT/include/qat/infer.h" | sed 's/X(\(.*\))/\1/' | grep -v '^name$' | sort -u | comm -23 - seen.txt | tr '\n' ' ')
 if [ -z "$lacks" ]; then ok "among them are all ops"; else not_ok "no network has: $lacks"; fi
+
+# ---------------------------------------------------------------- options
+with_states=$(ls models/state_* | head -n 1)
+for model in "models/20240607-1.qm" "$with_states"; do
+    count=0
+    wrong=$(
+        exec 2>&1
+        "$tools/qat-export" "$model" net.c --prefix My_Net --section .weights --no-self-test >/dev/null
+        "$answers" "$model" net 20 | sed 's/ net_/ My_Net_/' >answers.c
+        compile
+        gcc -DNO_SELF_TEST main.c answers.c net.o -o run && ./run
+        objdump -h net.o | grep -q '\.weights' || echo "no section .weights"
+        grep -q self_test net.[ch] && echo "a self-test in spite of --no-self-test"
+        "$tools/qat-export" "$model" net.c --caller-arena >/dev/null
+        "$answers" "$model" net 20 >answers.c
+        count=0
+        compile
+        gcc -DCALLER_ARENA -DARENA_BYTES=NET_ARENA_BYTES main.c answers.c net.o -o run && ./run
+        nm net.o | grep -q ' [bBdD] ' && echo "a static arena in spite of --caller-arena"
+        "$tools/qat-export" "$model" net.c --separate-weights >/dev/null
+        "$answers" "$model" net 20 >answers.c
+        count=0
+        compile -DNET_WEIGHTS_AT=0x60000000
+        others=no
+        compile
+        objcopy -I binary -O elf64-x86-64 --rename-section .data=.rodata,alloc,load,readonly,data,contents \
+            --set-section-alignment .data=16 --redefine-sym _binary_net_bin_start=net_weights net.bin weights.o
+        gcc main.c answers.c net.o weights.o -o run && ./run
+        others=yes count=0
+        "$tools/qat-export" "$model" net.c --strict >/dev/null
+        compile
+        gcc main.c answers.c net.o -o run && ./run
+        grep -nE '^ *(if|for|while) .*[^{]$|^ *else$' net.c | grep -vE '(&&|\|\||[-+*?:(,=])$' # bodies without braces
+    )
+    if [ -z "$wrong" ]; then ok "${model#models/}: prefix, section, no self-test, caller's arena, separate weights, strict"; else not_ok "${model#models/}: $wrong"; fi
+done
+"$tools/qat-export" models/20240607-1.qm net.c >/dev/null
+cp net.c before.c
+"$tools/qat-export" models/20240607-1.qm --format c net >/dev/null
+same "the name without an ending, a second time" before.c net.c
+refuses "a prefix that is no name" 2 "expected letters, digits" "$tools/qat-export" models/20240607-1.qm net.c --prefix 'a-b'
+refuses "an option of another format" 2 "are of the format c" "$tools/qat-export" models/20240607-1.qm net.onnx --caller-arena
+cp models/20240607-1.qm model.c
+refuses "a .qm in the place of the C file" 2 "it would be overwritten" "$tools/qat-export" models/20240607-1.qm model.c
 exit $failed

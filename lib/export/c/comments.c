@@ -37,7 +37,8 @@ static float float_of(uint32_t bits)
 static void write_scale(co *o, qat_writer *w, const qi_tensor *t)
 {
     if (t->channel_scales < 0) {
-        if (t->scale_bits)
+        bool const is_code = qi_type_has_codes(t->type) || float_of(t->scale_bits) != 1.0F;
+        if (t->scale_bits && is_code)
             qat_write_text(w, ", scale %.9g", (double)float_of(t->scale_bits));
         return;
     }
@@ -90,7 +91,7 @@ static void write_bound(co *o, const qi_node *node)
 {
     const char *rounding = rounding_of(node);
     if (node->max_accumulator)
-        qat_write_text(&o->c, " *   sum  |accumulator| <= %lld for every input",
+        qat_write_text(&o->c, " *   sum    |accumulator| <= %lld for every input",
                        (long long)node->max_accumulator);
     if (node->max_accumulator && node->max_accumulator <= INT32_MAX)
         qat_write_text(&o->c, ", 1/%lld of int32", (long long)(INT32_MAX / node->max_accumulator));
@@ -106,7 +107,7 @@ static void write_bound(co *o, const qi_node *node)
 /** A line about each tensor of a layer. */
 static void write_tensor_line(co *o, const char *role, int32_t tensor)
 {
-    qat_write_text(&o->c, " *   %s  ", role);
+    qat_write_text(&o->c, " *   %-5s  ", role);
     co_write_tensor(o, &o->c, qi_tensor_at(o->model, tensor));
     qat_write_text(&o->c, "\n");
 }

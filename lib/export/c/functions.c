@@ -79,8 +79,8 @@ static void write_reset(co *o, const qi_tensor *t)
 {
     size_t const item = qi_type_bytes(t->type), at = place_of(o, t);
     if (item == 1 || t->zero_point == 0)
-        qat_write_text(&o->c, "    memset(a + %zu, %d, %zu);\n", at, (int)(uint8_t)t->zero_point,
-                       t->bytes);
+        qat_write_text(&o->c, "    (void)memset(a + %zu, %d, %zu);\n", at,
+                       (int)(uint8_t)t->zero_point, t->bytes);
     else
         qat_write_text(
             &o->c,
@@ -109,7 +109,7 @@ static void write_states(co *o)
     for (int32_t i = 0; i < qi_tensor_count(o->model); i++) {
         const qi_tensor *t = qi_tensor_at(o->model, i);
         if (t->kind == QI_STATE)
-            qat_write_text(&o->c, "    memcpy(a + %zu, a + %zu, %zu);\n", place_of(o, t),
+            qat_write_text(&o->c, "    (void)memcpy(a + %zu, a + %zu, %zu);\n", place_of(o, t),
                            place_of(o, qi_tensor_at(o->model, t->next)), t->bytes);
     }
     qat_write_text(&o->c, "}\n\n");
@@ -150,7 +150,8 @@ static void write_put_inputs(co *o)
     for (int32_t i = 0; i < n; i++) {
         const qi_tensor *t = qi_tensor_at(o->model, qi_input_at(o->model, i));
         co_parameter(name, "in", i, n);
-        qat_write_text(&o->c, "    memcpy(a + %zu, %s, %zu);\n", place_of(o, t), name, t->bytes);
+        qat_write_text(&o->c, "    (void)memcpy(a + %zu, %s, %zu);\n", place_of(o, t), name,
+                       t->bytes);
         write_limit(o, t);
     }
     qat_write_text(&o->c, "}\n\n");
@@ -178,7 +179,7 @@ static void write_run(co *o)
     for (int32_t i = 0; i < outputs; i++) {
         const qi_tensor *t = qi_tensor_at(o->model, qi_output_at(o->model, i));
         co_parameter(name, "out", i, outputs);
-        qat_write_text(&o->c, "    if (%s) {\n        memcpy(%s, ", name, name);
+        qat_write_text(&o->c, "    if (%s) {\n        (void)memcpy(%s, ", name, name);
         if (t->kind == QI_CONSTANT)
             co_write_pointer(o, &o->c, t->data, (co_span){"void", 4});
         else

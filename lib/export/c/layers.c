@@ -175,6 +175,8 @@ void co_write_calls(co *o, const co_layer *layer)
 {
     int32_t const inputs = layer->node->n_inputs;
     if (layer->is_nothing)
+        qat_write_text(&o->c, "        /* nothing to do */\n");
+    if (layer->is_nothing)
         return;
     for (int32_t i = 0; layer->code->per_input && i < inputs; i++)
         write_call(o, layer, i, i + 1);

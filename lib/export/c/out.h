@@ -96,6 +96,11 @@ void co_write_run_parameters(co *o, qat_writer *w);
 /** Names of parameters: "in" and "out", or "in0", "in1" .. if there are more. */
 void co_parameter(char name[CO_NAME_MAX], const char *kind, int32_t i, int32_t count);
 
+/* ------------------------------------------------------------------ strict.c */
+
+/** A piece, with every body in braces, and with memcpy and memset as statements without a value. */
+void co_write_strict(qat_writer *w, const co_piece *piece);
+
 /* ------------------------------------------------------------------ header.c */
 
 void co_write_header(co *o);

@@ -100,7 +100,6 @@ static void write_feature(co *o, const co_piece *piece, const char *feature)
     qat_write_text(&o->c, "#define %s %d", feature, needs_feature(o, feature));
     if (comment && comment < end)
         qat_write_text(&o->c, " %.*s", (int)(strstr(comment, "*/") + 2 - comment), comment);
-    qat_write_text(&o->c, "\n");
 }
 
 /* ------------------------------------------------------------------ the C file */
@@ -113,10 +112,17 @@ static void write_start(co *o)
                    "their\n * constants, and its functions.\n */\n#include \"%s.h\"\n\n#include "
                    "<stddef.h>\n\n",
                    o->file, o->file);
-    qat_write_text(&o->c, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n"
-                          "void *memcpy(void *to, const void *from, size_t count);\n"
-                          "void *memset(void *to, int byte, size_t count);\n"
-                          "#ifdef __cplusplus\n}\n#endif\n\n");
+    qat_write_text(&o->c, o->options.strict
+                              ? "#include <string.h>\n\n"
+                              : "#ifdef __cplusplus\nextern \"C\" {\n#endif\n"
+                                "void *memcpy(void *to, const void *from, size_t count);\n"
+                                "void *memset(void *to, int byte, size_t count);\n"
+                                "#ifdef __cplusplus\n}\n#endif\n\n");
+    qat_write_text(&o->c,
+                   "#if defined __BYTE_ORDER__ && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__\n"
+                   "#error \"this file is for little-endian processors\"\n#endif\n"
+                   "#if (-3 >> 1) != -2\n"
+                   "#error \"right shifts of negative integers must be arithmetic\"\n#endif\n\n");
     qat_write_text(&o->c, "/* Where the constants are. */\n#ifndef %s_SECTION\n#define %s_SECTION",
                    o->upper, o->upper);
     if (o->options.section)
@@ -143,8 +149,11 @@ static void write_pieces(co *o)
         qat_write_text(&o->c, "\n");
         if (is_feature(piece, feature))
             write_feature(o, piece, feature);
+        else if (o->options.strict)
+            co_write_strict(&o->c, piece);
         else
-            qat_write_text(&o->c, "%.*s\n", (int)piece->text.n, piece->text.at);
+            qat_write_text(&o->c, "%.*s", (int)piece->text.n, piece->text.at);
+        qat_write_text(&o->c, "\n");
     }
 }
 

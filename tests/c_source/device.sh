@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# Networks as C source on emulated devices: a Cortex-M0, M3, M4, M7, M55 and a RISC-V processor give the engine's bytes, in
+# 20 runs of each network, and pass the self-test. The programs are those of examples/cortex-m and examples/riscv.
+#
+#     device.sh ANSWERS TESTS      as c_source.sh
+set -u
+answers=${1:?} tests=${2:?}
+tools=${QAT_BUILD_ROOT:?}/tools examples=${QAT_SOURCE_ROOT:?}/examples
+. "$QAT_SOURCE_ROOT/tests/common/checks.sh"
+random=10
+. "$QAT_SOURCE_ROOT/tests/c_source/models.sh"
+
+cat >main.c <<'END'
+#include "device.h"
+int check_network(void);
+int main(void)
+{
+    return check_network() != 0;
+}
+END
+# random ones, and every sixteenth of the others; of these the ones whose arena a small device holds
+{ grep models/2 chosen.txt; grep -v models/2 chosen.txt | awk 'NR % 16 == 1'; } >some.txt
+try() { # try <folder> <make's variables>: the networks that differ, and how many ran
+    folder=$1
+    shift
+    while read -r model; do
+        "$tools/qat-export" "$model" net.c >/dev/null && "$answers" "$model" net 20 >answers.c
+        bytes=$(sed -n 's/^#define NET_ARENA_BYTES \([0-9]*\).*/\1/p' net.h)
+        [ "$bytes" -le 7000 ] && [ "$(wc -c <net.c)" -le 300000 ] || continue
+        cat answers.c >>net.c
+        rm -f run.elf
+        make -s -f "$examples/$folder/Makefile" run "$@" NET=net.c MAIN=main.c OUT=run.elf CFLAGS='-Os -I.' >out.txt 2>&1 || echo "$model: $(tail -n 2 out.txt)"
+        echo ran >>ran.txt
+    done <some.txt
+}
+device() { # device <name> <emulator> <compiler> <folder> <make's variables>
+    name=$1 emulator=$2 compiler=$3
+    shift 3
+    for program in "$emulator" "$compiler"; do
+        if ! command -v "$program" >/dev/null; then
+            echo "SKIP $name: $program is not installed"
+            return
+        fi
+    done
+    : >ran.txt
+    wrong=$(try "$@")
+    n=$(wc -l <ran.txt)
+    if [ -z "$wrong" ] && [ "$n" -ge 10 ]; then ok "$name: $n networks"; else not_ok "$name: of $n networks: $(head -n 10 <<<"$wrong")"; fi
+}
+for cpu in cortex-m0 cortex-m3 cortex-m4 cortex-m7 cortex-m55; do
+    device $cpu qemu-system-arm arm-none-eabi-gcc cortex-m CPU=$cpu
+done
+device riscv qemu-system-riscv32 riscv64-unknown-elf-gcc riscv
+exit $failed

@@ -1,0 +1,18 @@
+# Sourced by the tests of C source: networks that the tests of the engine make, of every op, of every type and rounding, and
+# random ones, in the folder models. chosen.txt lists a few of each kind; QAT_C_SOURCE_EVERY=1 takes all (some thousands),
+# N every Nth. Expects $tests, the folder of the test programs, and $random, how many random networks there are.
+mkdir models
+for program in test_golden_ops test_infer test_infer_wide test_infer_moves test_infer_resize test_infer_imported test_infer_even \
+    test_infer_reduce test_state test_packing test_import_ops; do
+    QAT_KEEP_MODELS=$work/models "$tests/$program" >/dev/null 2>&1
+done
+QAT_PROPERTY_KEEP=$work/models "$tests/test_property" 20240607 "$random" >/dev/null 2>&1
+rm -f models/*.tflite models/golden_* # import_* are the same
+
+# ---------------------------------------------------------------- which networks
+kind_of() { basename "$1" .qm | sed 's/[0-9]*$//; s/^[0-9-]*$/random/'; }
+every=${QAT_C_SOURCE_EVERY:-0}
+: >chosen.txt
+for model in models/*.qm; do printf '%s\t%s\n' "$(kind_of "$model")" "$model"; done |
+    awk -F '\t' -v every="$every" '{ n[$1]++; if (every ? (n[$1] - 1) % every == 0 : n[$1] <= ($1 == "random" ? 1000 : 1)) print $2 }' >chosen.txt
+
