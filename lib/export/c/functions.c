@@ -56,6 +56,21 @@ static void write_arena(co *o)
 
 /* ------------------------------------------------------------------ layers */
 
+/** Places in the arena; a layer that computes has one. */
+static void write_place_function(co *o)
+{
+    bool is_needed = false;
+    for (int32_t i = 0; i < qi_node_count(o->model); i++)
+        is_needed = is_needed || !o->layers[i].is_nothing;
+    if (!is_needed)
+        return;
+    qat_write_text(&o->c,
+                   "/* A place in the arena. The compiler must not see that two of them are in one "
+                   "array: gcc 12 with\n   -O1 then makes wrong code of loops over both. */\n"
+                   "static uint8_t *place(uint8_t *a, uint32_t offset)\n{\n    a += offset;\n"
+                   "#ifdef __GNUC__\n    __asm__(\"\" : \"+r\"(a));\n#endif\n    return a;\n}\n\n");
+}
+
 static void write_run_layer(co *o)
 {
     qat_write_text(
@@ -192,6 +207,7 @@ static void write_run(co *o)
 void co_write_functions(co *o)
 {
     write_arena(o);
+    write_place_function(o);
     write_run_layer(o);
     write_states(o);
     write_put_inputs(o);

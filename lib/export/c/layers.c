@@ -144,7 +144,7 @@ static void write_place(co *o, const qi_tensor *t)
     if (t->kind == QI_CONSTANT)
         co_write_pointer(o, &o->c, t->data, (co_span){"void", 4});
     else
-        qat_write_text(&o->c, "a + %zu", t->offset - o->arena_start);
+        qat_write_text(&o->c, "place(a, %zu)", t->offset - o->arena_start);
 }
 
 /** A call with the inputs first..end-1. */
@@ -165,7 +165,7 @@ static void write_call(co *o, const co_layer *layer, int32_t first, int32_t end)
         write_place(o, qi_tensor_at(o->model, node->outputs[i]));
     }
     if (layer->has_scratch && node->scratch_bytes)
-        qat_write_text(&o->c, ", a + %zu", node->scratch_offset - o->arena_start);
+        qat_write_text(&o->c, ", place(a, %zu)", node->scratch_offset - o->arena_start);
     else if (layer->has_scratch)
         qat_write_text(&o->c, ", NULL");
     qat_write_text(&o->c, ");\n");
