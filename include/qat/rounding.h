@@ -207,7 +207,12 @@ static inline int qi_bit_length(uint64_t x)
 /** Leading zeros of a 32-bit value; 32 for 0. */
 static inline int qi_leading_zeros(uint32_t x)
 {
+#if defined __ARM_FEATURE_CLZ && defined __GNUC__ /* one instruction, of which no library is part  \
+                                                   */
+    return x ? __builtin_clz(x) : 32;
+#else
     return 32 - qi_bit_length(x);
+#endif
 }
 
 /**
@@ -243,6 +248,22 @@ static inline int32_t qi_round_product(uint64_t kept, uint64_t rest, int drop, i
 }
 
 /**
+ * The magnitude of QI_ROUND_DOUBLE where M < 1, for the product P = high 2^32 + tail below 2^84 and
+ * n = 53..84: P rounded to 53 bits, ties to even, divided by 2^n and rounded, halves up.
+ *
+ * Rounding to 53 bits clears the `drop` low bits, at most 31. It can only matter below a half, T =
+ * (k + 1/2) 2^n: what is at most 2^(drop-1) below T becomes T, the tie too, because T / 2^drop is
+ * even. So both roundings are one sum: floor((P + 2^(n-1) + 2^(drop-1)) / 2^n).
+ */
+static inline uint32_t qi_round_fraction(uint64_t high, uint32_t tail, int n)
+{
+    int const drop = 32 - qi_leading_zeros((uint32_t)(high >> 21));
+    uint32_t const half = (UINT32_C(1) << drop) >> 1; /* 0 if nothing is dropped */
+    uint32_t const carry = (uint32_t)(tail + half) < half;
+    return (uint32_t)((high + (UINT64_C(1) << (n - 33)) + carry) >> (n - 32));
+}
+
+/**
  * QI_ROUND_DOUBLE: the value of round((double)acc * M), computed in integers. M is the double M =
  * significand * 2^(exponent - 53).
  *
@@ -260,6 +281,10 @@ static inline int32_t qi_requantize_double(int32_t acc, int64_t significand, int
     uint64_t const low = a * (s & UINT32_MAX);         /* < 2^63 */
     uint64_t const high = a * (s >> 32) + (low >> 32); /* < 2^53: the product is high 2^32 + .. */
     uint64_t const tail = low & UINT32_MAX;
+    if (exponent <= 0 && exponent >= -31) {
+        uint32_t const magnitude = qi_round_fraction(high, (uint32_t)tail, 53 - exponent);
+        return (int32_t)(acc < 0 ? UINT32_C(0) - magnitude : magnitude);
+    }
     int const length = high ? qi_bit_length(high) + 32 : qi_bit_length(tail);
     int const drop = length > 53 ? length - 53 : 0; /* 0..31 */
 

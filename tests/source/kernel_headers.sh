@@ -6,15 +6,15 @@ set -u
 
 kernels=$QAT_SOURCE_ROOT/lib/infer/kernels
 warnings=(-Wall -Wextra -Wconversion -Wpedantic -Wshadow -Werror)
-none=$(sed -n 's/^#define \(QK_[A-Z]*\) 1 .*/-D\1=0/p' "$kernels/features.h")
+none=$(sed -n 's/^#define \(QK_[A-Z]*\) 1 .*/-D\1=0/p' "$kernels/parts/features.h")
 [ "$(wc -w <<<"$none")" -ge 5 ] || not_ok "features.h: only these are found: $none"
 
 headers() { # headers <compiler and its flags>: those that it does not take
-    for header in "$kernels"/*.h; do
+    for header in "$kernels"/*.h "$kernels"/*/*.h; do
         for features in "" "$none"; do
-            printf '#include "infer/kernels/%s"\ntypedef int nothing;\n' "${header##*/}" |
+            printf '#include "infer/kernels/%s"\ntypedef int nothing;\n' "${header#"$kernels"/}" |
                 "$@" $features "${warnings[@]}" -fsyntax-only -I"$QAT_SOURCE_ROOT/include" -I"$QAT_SOURCE_ROOT/lib" - ||
-                echo "${header##*/}"
+                echo "${header#"$kernels"/}"
         done
     done 2>&1
 }

@@ -52,7 +52,7 @@ static void plan_arena(co *o)
 
 /* ------------------------------------------------------------------ features */
 
-/** What a network may need of the kernels: macros of infer/kernels/features.h. */
+/** What a network may need of the kernels: macros of infer/kernels/parts/features.h. */
 static bool needs_feature(const co *o, const char *feature)
 {
     static const struct {
@@ -80,13 +80,15 @@ static bool needs_feature(const co *o, const char *feature)
     return is_needed || !(is_known || rounding >= 0);
 }
 
-/** Is the piece the default of a feature, "#ifndef QK_WIDE"? */
+/** Is the piece the default of a feature, "#ifndef QK_WIDE", then "#define QK_WIDE 1"? */
 static bool is_feature(const co_piece *piece, char feature[CO_NAME_MAX])
 {
     co_span code = piece->code;
     bool const is_default = *co_token(&code).at == '#' && co_span_is(co_token(&code), "ifndef");
     co_span const name = co_token(&code);
-    if (!is_default || name.n < 3 || name.n >= CO_NAME_MAX || memcmp(name.at, "QK_", 3) != 0)
+    co_token(&code);
+    if (!is_default || !co_span_is(co_token(&code), "define") || name.n < 3 ||
+        name.n >= CO_NAME_MAX || memcmp(name.at, "QK_", 3) != 0)
         return false;
     snprintf(feature, CO_NAME_MAX, "%.*s", (int)name.n, name.at);
     return true;
@@ -144,7 +146,7 @@ static void write_pieces(co *o)
     for (int i = 0; i < o->pieces.n_pieces; i++) {
         const co_piece *piece = &o->pieces.pieces[i];
         char feature[CO_NAME_MAX];
-        if (!piece->is_needed || strstr(piece->header, "kernels/memory.h"))
+        if (!piece->is_needed || strstr(piece->header, "parts/memory.h"))
             continue;
         qat_write_text(&o->c, "\n");
         if (is_feature(piece, feature))

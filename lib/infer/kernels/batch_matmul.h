@@ -2,7 +2,7 @@
 #ifndef QK_BATCH_MATMUL_H
 #define QK_BATCH_MATMUL_H
 
-#include "infer/kernels/codes.h"
+#include "infer/kernels/parts/codes.h"
 #include "infer/kernels/values.h"
 
 enum { QK_BATCH_DIMS = QI_MAX_RANK - 2 };

@@ -3,16 +3,14 @@
  *
  *   acc = sum over ky, kx, c of (x[oy stride - pad + ky dilation, .., c] - Z_x)(w[o,ky,kx,c] - Z_w)
  *
- * Pixels outside the picture count as Z_x (difference 0). The differences of up to QI_TILE windows
- * are laid out as rows ("patches"). All patches share each pass over the weights:
- *
- *   scratch  | patches [QI_TILE, KH KW C/groups] int16 | one row of weights, int16 |
+ * Pixels outside the picture count as Z_x (difference 0). The codes of a window, a "patch", are a
+ * row of a tile (tile.h). The rows of a tile share each pass over the weights.
  */
 #ifndef QK_CONV2D_H
 #define QK_CONV2D_H
 
+#include "infer/kernels/parts/window.h"
 #include "infer/kernels/tile.h"
-#include "infer/kernels/window.h"
 
 typedef struct qk_conv2d {
     qi_window window;
@@ -46,27 +44,24 @@ QK_INLINE size_t qk_conv2d_scratch(const qk_conv2d *p)
     return qi_tile_scratch(QI_TILE, qk_conv2d_depth(p));
 }
 
-/** Write the differences of the taps of one kernel row. row: the value where the row begins. */
-QK_INLINE void qk_conv2d_patch_row(const qk_conv2d *p, const void *x, int16_t *patch, size_t row,
-                                   qi_taps taps)
+/** Copy the codes of the taps of one kernel row. row: the value where the row begins. */
+QK_INLINE void qk_conv2d_patch_row(const qk_conv2d *p, const void *x, void *patch, size_t to,
+                                   size_t row, qi_taps taps)
 {
     size_t const c = (size_t)p->window.c, cg = (size_t)qk_conv2d_group_channels(p);
     if (c == cg && p->window.dilation_w == 1) { /* taps lie side by side */
         size_t const n = (size_t)(taps.end - taps.first) * c;
-        qi_differences(patch + (size_t)taps.first * c, x,
+        qi_copy_values(patch, to + (size_t)taps.first * c, x,
                        row + (size_t)(taps.start + taps.first) * c, n, p->x_codes);
         return;
     }
     for (int32_t kx = taps.first; kx < taps.end; kx++)
-        qi_differences(patch + (size_t)kx * cg, x,
+        qi_copy_values(patch, to + (size_t)kx * cg, x,
                        row + (size_t)(taps.start + kx * p->window.dilation_w) * c, cg, p->x_codes);
 }
 
-/**
- * Write the differences of one window, [KH, KW, C/groups]. at: the first value of the group in the
- * picture.
- */
-QK_INLINE void qk_conv2d_patch(const qk_conv2d *p, const void *x, int16_t *patch, size_t at,
+/** Copy the codes of one window, [KH, KW, C/groups]. at: the group's first value of the picture. */
+QK_INLINE void qk_conv2d_patch(const qk_conv2d *p, const void *x, void *patch, size_t at,
                                int32_t oy, int32_t ox)
 {
     const qi_window *g = &p->window;
@@ -75,27 +70,35 @@ QK_INLINE void qk_conv2d_patch(const qk_conv2d *p, const void *x, int16_t *patch
     int const whole =
         ty.first == 0 && ty.end == g->kernel_h && tx.first == 0 && tx.end == g->kernel_w;
     if (!whole)
-        memset(patch, 0, (size_t)g->kernel_h * row * sizeof *patch);
+        qi_fill_zeros(patch, 0, (size_t)g->kernel_h * row, p->x_codes);
     if (tx.first >= tx.end)
         return;
     for (int32_t ky = ty.first; ky < ty.end; ky++) {
         int32_t const iy = ty.start + ky * g->dilation_h;
-        qk_conv2d_patch_row(p, x, patch + (size_t)ky * row,
+        qk_conv2d_patch_row(p, x, patch, (size_t)ky * row,
                             at + (size_t)iy * (size_t)g->w * (size_t)g->c, tx);
     }
 }
 
-/** Write the patches of windows first..first+rows-1 for the channels of one group. */
-QK_INLINE void qk_conv2d_patches(const qk_conv2d *p, const void *x, int16_t *patches, int32_t first,
-                                 int32_t rows, int32_t first_channel)
+/** Lay out the windows first..first+rows-1 for the channels of one group. */
+QK_INLINE void qk_conv2d_rows(const qk_conv2d *p, qi_tile *tile, const void *x, int32_t first,
+                              int32_t first_channel)
 {
     const qi_window *g = &p->window;
-    size_t const picture = (size_t)g->h * (size_t)g->w * (size_t)g->c;
-    size_t const depth = qk_conv2d_depth(p);
-    for (int32_t r = 0; r < rows; r++) {
+    size_t const c = (size_t)g->c, picture = (size_t)g->h * (size_t)g->w * c;
+    int const is_pixel = g->kernel_h == 1 && g->kernel_w == 1; /* which is inside the picture */
+    void *patch = qi_tile_stage(tile);
+    for (int32_t r = 0; r < tile->rows; r++) {
         int32_t const position = first + r, line = position / g->ow;
+        int32_t const oy = line % g->oh, ox = position % g->ow;
         size_t const at = (size_t)(line / g->oh) * picture + (size_t)first_channel;
-        qk_conv2d_patch(p, x, patches + (size_t)r * depth, at, line % g->oh, position % g->ow);
+        if (is_pixel) {
+            int32_t const pixel = oy * g->stride_h * g->w + ox * g->stride_w;
+            qi_tile_row(tile, r, x, at + (size_t)pixel * c);
+        } else {
+            qk_conv2d_patch(p, x, patch, at, oy, ox);
+            qi_tile_row(tile, r, patch, 0);
+        }
     }
 }
 
@@ -104,23 +107,21 @@ QK_INLINE void qk_conv2d_part(const qk_conv2d *p, const void *x, void *y, void *
                               int32_t first, int32_t end)
 {
     int32_t const group_outputs = p->window.o / p->groups;
-    int16_t *patches = (int16_t *)scratch;
     qi_tile tile;
-    tile.x = patches;
     tile.depth = qk_conv2d_depth(p);
-    tile.weights = p->weights;
+    tile.x_codes = p->x_codes;
     tile.weight_codes = p->weight_codes;
-    tile.weight_row = patches + QI_TILE * tile.depth;
+    tile.weights = p->weights;
     tile.requant = p->requant;
     tile.y = y;
     tile.y_stride = (size_t)p->window.o;
-    tile.is_wide = p->x_codes.is_wide;
     tile.dots = p->dots;
+    qi_tile_place(&tile, scratch, QI_TILE);
     for (int32_t at = first; at < end; at += QI_TILE) {
         tile.rows = end - at < QI_TILE ? end - at : QI_TILE;
         tile.y_at = (size_t)at * tile.y_stride;
         for (int32_t i = 0; i < p->groups; i++) {
-            qk_conv2d_patches(p, x, patches, at, tile.rows, i * qk_conv2d_group_channels(p));
+            qk_conv2d_rows(p, &tile, x, at, i * qk_conv2d_group_channels(p));
             tile.first_channel = i * group_outputs;
             tile.end_channel = tile.first_channel + group_outputs;
             qi_run_tile(&tile);

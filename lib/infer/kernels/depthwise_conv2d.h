@@ -7,21 +7,13 @@
  *
  *   scratch  | sums [C m] int32, or int64 for 16-bit codes | weights [KH, KW, C m] int16 |
  *            | differences of one pixel [C m] int16 |
+ *
+ * Processors without vectors sum four channels at a time, in registers: loops/depthwise_quads.h.
  */
 #ifndef QK_DEPTHWISE_CONV2D_H
 #define QK_DEPTHWISE_CONV2D_H
 
-#include "infer/kernels/requant.h"
-#include "infer/kernels/rows.h"
-#include "infer/kernels/window.h"
-
-typedef struct qk_depthwise_conv2d {
-    qi_window window;
-    int32_t multiplier; /* m */
-    qi_codes x_codes, weight_codes;
-    qi_rows weights; /* one row of KH KW C m codes */
-    qi_requant requant;
-} qk_depthwise_conv2d;
+#include "infer/kernels/loops/depthwise_quads.h"
 
 QK_INLINE size_t qk_depthwise_sums_bytes(const qk_depthwise_conv2d *p)
 {
@@ -87,8 +79,8 @@ QK_INLINE void qk_depthwise_window(const qk_depthwise_conv2d *p, const void *x, 
 }
 
 /** Store the output pixel that begins at value `at`. */
-QK_INLINE void qk_depthwise_store(const qk_depthwise_conv2d *p, const void *sums, void *y,
-                                  size_t at)
+QK_INLINE void qk_depthwise_store_pixel(const qk_depthwise_conv2d *p, const void *sums, void *y,
+                                        size_t at)
 {
     size_t const channels = (size_t)p->window.o;
     if (QK_WIDE && p->x_codes.is_wide)
@@ -101,8 +93,9 @@ QK_INLINE void qk_depthwise_store(const qk_depthwise_conv2d *p, const void *sums
                 (uint8_t)qi_requant_code(&p->requant, (int32_t)o, ((const int32_t *)sums)[o]);
 }
 
-QK_INLINE void qk_depthwise_conv2d_run(const qk_depthwise_conv2d *p, const void *x, void *y,
-                                       void *scratch)
+/** Any layer, in plain loops over all channels. */
+QK_INLINE void qk_depthwise_lines(const qk_depthwise_conv2d *p, const void *x, void *y,
+                                  void *scratch)
 {
     const qi_window *g = &p->window;
     size_t const channels = (size_t)g->o;
@@ -115,8 +108,17 @@ QK_INLINE void qk_depthwise_conv2d_run(const qk_depthwise_conv2d *p, const void 
         for (int32_t oy = 0; oy < g->oh; oy++)
             for (int32_t ox = 0; ox < g->ow; ox++, at += channels) {
                 qk_depthwise_window(p, x, (size_t)n * picture, oy, ox, scratch, weights, pixel);
-                qk_depthwise_store(p, scratch, y, at);
+                qk_depthwise_store_pixel(p, scratch, y, at);
             }
+}
+
+QK_INLINE void qk_depthwise_conv2d_run(const qk_depthwise_conv2d *p, const void *x, void *y,
+                                       void *scratch)
+{
+    if (!QK_VECTORS && qk_depthwise_is_quick(p))
+        qk_depthwise_quads(p, (const uint8_t *)x, (uint8_t *)y, scratch);
+    else
+        qk_depthwise_lines(p, x, y, scratch);
 }
 
 #endif

@@ -2,8 +2,6 @@
  * fully_connected: x has rows * I values, w is [O,I], bias, mult, shift -> y has rows * O values.
  *
  *   acc[r, o] = sum over i of (x[r, i] - Z_x)(w[o, i] - Z_w)
- *
- *   scratch  | differences of up to QI_TILE rows, int16 | one row of weights, int16 |
  */
 #ifndef QK_FULLY_CONNECTED_H
 #define QK_FULLY_CONNECTED_H
@@ -34,25 +32,23 @@ QK_INLINE void qk_fully_connected_part(const qk_fully_connected *p, const void *
                                        void *scratch, int32_t first, int32_t end)
 {
     int32_t const step = qk_fully_connected_tile(p);
-    int16_t *differences = (int16_t *)scratch;
     qi_tile tile;
-    tile.x = differences;
     tile.depth = (size_t)p->inputs;
-    tile.weights = p->weights;
+    tile.x_codes = p->x_codes;
     tile.weight_codes = p->weight_codes;
-    tile.weight_row = differences + (size_t)step * tile.depth;
+    tile.weights = p->weights;
     tile.first_channel = first;
     tile.end_channel = end;
     tile.requant = p->requant;
     tile.y = y;
     tile.y_stride = (size_t)p->outputs;
-    tile.is_wide = p->x_codes.is_wide;
     tile.dots = p->dots;
-    for (int32_t r = 0; r < p->rows; r += step) {
-        tile.rows = p->rows - r < step ? p->rows - r : step;
-        tile.y_at = (size_t)r * tile.y_stride;
-        qi_differences(differences, x, (size_t)r * tile.depth, (size_t)tile.rows * tile.depth,
-                       p->x_codes);
+    qi_tile_place(&tile, scratch, step);
+    for (int32_t at = 0; at < p->rows; at += step) {
+        tile.rows = p->rows - at < step ? p->rows - at : step;
+        tile.y_at = (size_t)at * tile.y_stride;
+        for (int32_t r = 0; r < tile.rows; r++)
+            qi_tile_row(&tile, r, x, (size_t)(at + r) * tile.depth);
         qi_run_tile(&tile);
     }
 }

@@ -6,7 +6,7 @@
 #define QK_MEAN_H
 
 #include "infer/arithmetic/binary32.h"
-#include "infer/kernels/codes.h"
+#include "infer/kernels/parts/codes.h"
 #include "infer/kernels/values.h"
 
 /** Which values of x belong to an output. */

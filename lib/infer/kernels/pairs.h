@@ -11,7 +11,7 @@
 #define QK_PAIRS_H
 
 #include "infer/arithmetic/binary32.h"
-#include "infer/kernels/features.h"
+#include "infer/kernels/parts/features.h"
 #include "qat/rounding.h"
 
 #include <stddef.h>

@@ -10,30 +10,7 @@
 #ifndef QK_POOL_H
 #define QK_POOL_H
 
-#include "infer/kernels/features.h"
-#include "infer/kernels/memory.h"
-#include "infer/kernels/window.h"
-#include "qat/rounding.h"
-
-typedef struct qk_pool {
-    qi_window window;
-    uint8_t flip;    /* 0x80 if the codes are signed bytes: makes them unsigned */
-    uint8_t is_wide; /* 16-bit codes */
-    int32_t rounding, lo, hi;
-} qk_pool;
-
-/** The taps of one window in both directions. */
-typedef struct qk_pool_taps {
-    qi_taps y, x;
-} qk_pool_taps;
-
-/** The pixel of a picture under the tap ky, kx. Codes have `item` bytes. */
-QK_INLINE const uint8_t *qk_pool_pixel(const qi_window *g, const uint8_t *x, const qk_pool_taps *t,
-                                       int32_t ky, int32_t kx, size_t item)
-{
-    size_t const iy = (size_t)(t->y.start + ky), ix = (size_t)(t->x.start + kx);
-    return x + (iy * (size_t)g->w + ix) * (size_t)g->c * item;
-}
+#include "infer/kernels/loops/pool_quads.h"
 
 /** Computes one output pixel of a pool; x: the picture. */
 typedef void qk_pool_fn(const qk_pool *p, const uint8_t *x, const qk_pool_taps *t, uint8_t *y,
@@ -75,13 +52,6 @@ QK_INLINE void qk_pool_add_wide(int32_t *QK_RESTRICT sums, const int16_t *QK_RES
         sums[i] += pixel[i];
 }
 
-QK_INLINE int32_t qk_pool_mean(const qk_pool *p, int32_t sum, int32_t pixels)
-{
-    int32_t const mean = QK_ONCE && p->rounding == QI_ROUND_ONCE ? qi_divide_half_up(sum, pixels)
-                                                                 : qi_divide_half_away(sum, pixels);
-    return qi_clamp(mean, p->lo, p->hi);
-}
-
 QK_INLINE void qk_average_pixel(const qk_pool *p, const uint8_t *x, const qk_pool_taps *t,
                                 uint8_t *y, int32_t *sums)
 {
@@ -115,7 +85,7 @@ QK_INLINE void qk_average_pool2d_run(const qk_pool *p, const void *x, void *y, v
     if (QK_WIDE && p->is_wide)
         qk_pool_all(p, qk_average_wide_pixel, x, y, (int32_t *)scratch);
     else
-        qk_pool_all(p, qk_average_pixel, x, y, (int32_t *)scratch);
+        qk_pool_all(p, QK_VECTORS ? qk_average_pixel : qk_average_quads, x, y, (int32_t *)scratch);
 }
 
 /* ------------------------------------------------------------------ max */

@@ -7,7 +7,7 @@
 
 #include "infer/arithmetic/code_functions.h"
 #include "infer/arithmetic/code_functions_i16.h"
-#include "infer/kernels/codes.h"
+#include "infer/kernels/parts/codes.h"
 #include "infer/kernels/values.h"
 
 /* ------------------------------------------------------------------ softmax */

@@ -1,136 +1,41 @@
-/** Tiles of matrix products: up to QI_TILE rows of inputs by the weights of some channels. */
+/**
+ * Tiles of matrix products: up to QI_TILE rows of inputs by the weights of some channels.
+ *
+ *   y[r, o] = code(o, sum over k of x[r, k] (w[o, k] - Z_w))     r < rows <= QI_TILE
+ *
+ *     qi_tile t = ...;                          all fields but x, row, sums
+ *     qi_tile_place(&t, scratch, rows);         scratch: qi_tile_scratch(rows, depth) bytes
+ *     for each r: qi_tile_row(&t, r, x, at);    depth codes at x[at], or copied to qi_tile_stage
+ *     qi_run_tile(&t);
+ *
+ * The differences of a row are laid out as the loops over them need it: loops/tile_rows.h for
+ * processors with vectors, loops/tile_quads.h for small ones.
+ */
 #ifndef QI_TILE_H
 #define QI_TILE_H
 
-#include "infer/kernels/requant.h"
-#include "infer/kernels/rows.h"
+#include "infer/kernels/loops/tile_quads.h"
+#include "infer/kernels/loops/tile_rows.h"
 
-enum { QI_TILE = 8 }; /* rows of differences that share one pass over the weights */
-
-/**
- * The dot products of n weights with the same n values of each row of x, `stride` apart. n is at
- * most 256, so that sums of 16-bit codes fit int32: 2^15 * 255 * 2^8 < 2^31.
- */
-typedef void qi_dots_fn(const int16_t *w, const int16_t *x, size_t n, size_t stride, int32_t rows,
-                        int32_t *sums);
-
-/**
- * A tile of a matrix product: rows of outputs from rows of inputs.
- *
- *   y[r, o] = code(o, sum over k of x[r, k] (w[o, k] - Z_w))     r < rows <= QI_TILE
- */
-typedef struct qi_tile {
-    const int16_t *x; /* [rows, depth] differences */
-    int32_t rows;
-    size_t depth;
-    qi_rows weights; /* a row of depth codes for each channel */
-    qi_codes weight_codes;
-    int16_t *weight_row; /* scratch: depth values */
-    int32_t first_channel, end_channel;
-    qi_requant requant;
-    void *y;     /* the output */
-    size_t y_at; /* row r is at value y_at + r * y_stride, channel o at position o of the row */
-    size_t y_stride;
-    int is_wide;      /* x and y have 16-bit codes */
-    qi_dots_fn *dots; /* if so: a host's loop, or NULL */
-} qi_tile;
-
-/** Bytes of scratch for tiles: their rows, and one row of weights. */
-QK_INLINE size_t qi_tile_scratch(int32_t rows, size_t depth)
+/** Lay out row r, whose codes are x[at] to x[at + depth - 1]. All rows are laid out in order. */
+QK_INLINE void qi_tile_row(qi_tile *t, int32_t r, const void *x, size_t at)
 {
-    return ((size_t)rows + 1) * depth * sizeof(int16_t);
-}
-
-/**
- * Four dot products of n values, `stride` apart, with one row of weights. Each |sum| fits int32:
- * max_accumulator bounds it, or n does.
- */
-QK_INLINE void qi_dot4(const int16_t *QK_RESTRICT w, const int16_t *QK_RESTRICT x, size_t n,
-                       size_t stride, int32_t sums[4])
-{
-    const int16_t *QK_RESTRICT a = x, *QK_RESTRICT b = a + stride;
-    const int16_t *QK_RESTRICT c = b + stride, *QK_RESTRICT d = c + stride;
-    int32_t s0 = 0, s1 = 0, s2 = 0, s3 = 0;
-    for (size_t k = 0; k < n; k++) {
-        s0 += (int32_t)a[k] * w[k];
-        s1 += (int32_t)b[k] * w[k];
-        s2 += (int32_t)c[k] * w[k];
-        s3 += (int32_t)d[k] * w[k];
-    }
-    sums[0] = s0;
-    sums[1] = s1;
-    sums[2] = s2;
-    sums[3] = s3;
-}
-
-QK_INLINE int32_t qi_dot(const int16_t *QK_RESTRICT w, const int16_t *QK_RESTRICT x, size_t n)
-{
-    int32_t sum = 0;
-    for (size_t k = 0; k < n; k++)
-        sum += (int32_t)x[k] * w[k];
-    return sum;
-}
-
-/** A qi_dots_fn in plain C. */
-QK_INLINE void qi_dots(const int16_t *w, const int16_t *x, size_t n, size_t stride, int32_t rows,
-                       int32_t *sums)
-{
-    int32_t r = 0;
-    for (; r + 4 <= rows; r += 4)
-        qi_dot4(w, x + (size_t)r * stride, n, stride, sums + r);
-    for (; r < rows; r++)
-        sums[r] = qi_dot(w, x + (size_t)r * stride, n);
-}
-
-/** Dot products of 16-bit codes: blocks whose sums fit int32, added in 64 bits. */
-QK_INLINE void qi_dots_wide(const qi_tile *t, int64_t sums[QI_TILE])
-{
-    size_t const block = 256;
-    int32_t part[QI_TILE];
-    memset(sums, 0, QI_TILE * sizeof *sums);
-    for (size_t at = 0; at < t->depth; at += block) {
-        size_t const n = t->depth - at < block ? t->depth - at : block;
-        if (t->dots)
-            t->dots(t->weight_row + at, t->x + at, n, t->depth, t->rows, part);
-        else
-            qi_dots(t->weight_row + at, t->x + at, n, t->depth, t->rows, part);
-        for (int32_t r = 0; r < t->rows; r++)
-            sums[r] += part[r];
-    }
-}
-
-QK_INLINE void qi_run_wide_tile(const qi_tile *t)
-{
-    int16_t *y = (int16_t *)t->y + t->y_at;
-    int64_t sums[QI_TILE];
-    for (int32_t o = t->first_channel; o < t->end_channel; o++) {
-        qi_widen_row(t->weight_row, &t->weights, (size_t)o, t->weight_codes);
-        qi_dots_wide(t, sums);
-        for (int32_t r = 0; r < t->rows; r++)
-            y[(size_t)r * t->y_stride + (size_t)o] =
-                (int16_t)qi_requant_wide_code(&t->requant, o, sums[r]);
-    }
-}
-
-QK_INLINE void qi_run_narrow_tile(const qi_tile *t)
-{
-    uint8_t *y = (uint8_t *)t->y + t->y_at;
-    int32_t sums[QI_TILE];
-    for (int32_t o = t->first_channel; o < t->end_channel; o++) {
-        qi_widen_row(t->weight_row, &t->weights, (size_t)o, t->weight_codes);
-        qi_dots(t->weight_row, t->x, t->depth, t->depth, t->rows, sums);
-        for (int32_t r = 0; r < t->rows; r++)
-            y[(size_t)r * t->y_stride + (size_t)o] =
-                (uint8_t)qi_requant_code(&t->requant, o, sums[r]);
-    }
+    if (QK_WIDE && t->x_codes.is_wide)
+        memcpy(t->x + (size_t)r * t->depth, (const int16_t *)x + at, t->depth * sizeof(int16_t));
+    else if (QK_VECTORS)
+        qi_rows_row(t, r, (const uint8_t *)x + at);
+    else
+        qk_quads_row(t, r, (const uint8_t *)x + at);
 }
 
 QK_INLINE void qi_run_tile(const qi_tile *t)
 {
-    if (QK_WIDE && t->is_wide)
+    if (QK_WIDE && t->x_codes.is_wide)
         qi_run_wide_tile(t);
+    else if (QK_VECTORS)
+        qi_run_rows(t);
     else
-        qi_run_narrow_tile(t);
+        qk_run_quads(t);
 }
 
 #endif

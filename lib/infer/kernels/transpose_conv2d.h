@@ -5,16 +5,14 @@
  *                    where oy + pad_top - ky = iy stride_h inside the input, and ox alike
  *
  * Other kernels scatter each input to several outputs. This one gathers: for each output it makes a
- * row with the differences of the pixels under the taps, and zeros under the other taps. Several
- * rows share each pass over the weights.
- *
- *   scratch  | rows [QI_TILE, KH KW C] int16 | one row of weights, int16 |
+ * row with the codes of the pixels under the taps, and Z_x under the other taps. The rows of a tile
+ * (tile.h) share each pass over the weights.
  */
 #ifndef QK_TRANSPOSE_CONV2D_H
 #define QK_TRANSPOSE_CONV2D_H
 
+#include "infer/kernels/parts/window.h"
 #include "infer/kernels/tile.h"
-#include "infer/kernels/window.h"
 
 typedef struct qk_transpose_conv2d {
     qi_window window; /* no dilation */
@@ -44,35 +42,37 @@ QK_INLINE int32_t qk_under_tap(int32_t out, int32_t k, int32_t stride, int32_t p
     return at < 0 || at % stride || at / stride >= size ? -1 : at / stride;
 }
 
-/** Write the differences under the taps of one output pixel, [KH, KW, C]; at: where x begins. */
-QK_INLINE void qk_gather_taps(const qk_transpose_conv2d *p, const void *x, int16_t *row, size_t at,
+/** Copy the codes under the taps of one output pixel, [KH, KW, C]; at: where the picture begins. */
+QK_INLINE void qk_gather_taps(const qk_transpose_conv2d *p, const void *x, void *row, size_t at,
                               int32_t oy, int32_t ox)
 {
     const qi_window *g = &p->window;
     size_t const channels = (size_t)g->c;
+    size_t to = 0;
     for (int32_t ky = 0; ky < g->kernel_h; ky++) {
         int32_t const iy = qk_under_tap(oy, ky, g->stride_h, g->pad_top, g->h);
-        for (int32_t kx = 0; kx < g->kernel_w; kx++, row += channels) {
+        for (int32_t kx = 0; kx < g->kernel_w; kx++, to += channels) {
             int32_t const ix = qk_under_tap(ox, kx, g->stride_w, g->pad_left, g->w);
+            size_t const pixel = (size_t)iy * (size_t)g->w + (size_t)ix;
             if (iy < 0 || ix < 0)
-                memset(row, 0, channels * sizeof *row);
+                qi_fill_zeros(row, to, channels, p->x_codes);
             else
-                qi_differences(row, x, at + ((size_t)iy * (size_t)g->w + (size_t)ix) * channels,
-                               channels, p->x_codes);
+                qi_copy_values(row, to, x, at + pixel * channels, channels, p->x_codes);
         }
     }
 }
 
-/** Write the rows of output pixels first..first+count-1, counted over [N,OH,OW]. */
-QK_INLINE void qk_gather_rows(const qk_transpose_conv2d *p, const void *x, int16_t *rows,
-                              int32_t first, int32_t count, size_t depth)
+/** Lay out the rows of the output pixels from `first` on, counted over [N,OH,OW]. */
+QK_INLINE void qk_gather_rows(const qk_transpose_conv2d *p, const void *x, qi_tile *tile,
+                              int32_t first)
 {
     const qi_window *g = &p->window;
     size_t const picture = (size_t)g->h * (size_t)g->w * (size_t)g->c;
-    for (int32_t r = 0; r < count; r++) {
+    void *row = qi_tile_stage(tile);
+    for (int32_t r = 0; r < tile->rows; r++) {
         int32_t const position = first + r, line = position / g->ow;
-        qk_gather_taps(p, x, rows + (size_t)r * depth, (size_t)(line / g->oh) * picture,
-                       line % g->oh, position % g->ow);
+        qk_gather_taps(p, x, row, (size_t)(line / g->oh) * picture, line % g->oh, position % g->ow);
+        qi_tile_row(tile, r, row, 0);
     }
 }
 
@@ -80,24 +80,22 @@ QK_INLINE void qk_transpose_conv2d_run(const qk_transpose_conv2d *p, const void 
                                        void *scratch)
 {
     int32_t const positions = p->window.n * p->window.oh * p->window.ow;
-    int16_t *rows = (int16_t *)scratch;
     qi_tile tile;
-    tile.x = rows;
     tile.depth = qk_transpose_conv2d_depth(p);
-    tile.weights = p->weights;
+    tile.x_codes = p->x_codes;
     tile.weight_codes = p->weight_codes;
-    tile.weight_row = rows + QI_TILE * tile.depth;
+    tile.weights = p->weights;
     tile.first_channel = 0;
     tile.end_channel = p->window.o;
     tile.requant = p->requant;
     tile.y = y;
     tile.y_stride = (size_t)p->window.o;
-    tile.is_wide = p->x_codes.is_wide;
     tile.dots = NULL;
+    qi_tile_place(&tile, scratch, QI_TILE);
     for (int32_t at = 0; at < positions; at += QI_TILE) {
         tile.rows = positions - at < QI_TILE ? positions - at : QI_TILE;
         tile.y_at = (size_t)at * tile.y_stride;
-        qk_gather_rows(p, x, rows, at, tile.rows, tile.depth);
+        qk_gather_rows(p, x, &tile, at);
         qi_run_tile(&tile);
     }
 }

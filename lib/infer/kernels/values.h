@@ -2,8 +2,8 @@
 #ifndef QK_VALUES_H
 #define QK_VALUES_H
 
-#include "infer/kernels/features.h"
-#include "infer/kernels/memory.h"
+#include "infer/kernels/parts/features.h"
+#include "infer/kernels/parts/memory.h"
 #include "qat/infer.h"
 #include "qat/rounding.h"
 

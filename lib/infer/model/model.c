@@ -1,6 +1,6 @@
 /** Makes a model from bytes, and answers questions about it. */
 #include "infer/model/model.h"
-#include "infer/kernels/memory.h"
+#include "infer/kernels/parts/memory.h"
 #include "infer/model/packing.h"
 
 qi_status qi_fail(qi_error *err, qi_status status, const char *what, int32_t index, int64_t value,

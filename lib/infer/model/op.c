@@ -506,7 +506,10 @@ qi_requant qi_requant_of(const qi_call *call, int32_t at)
                         .fraction = call->node->fraction,
                         .zero_point = qi_output(call->model, call->node)->zero_point,
                         .lo = call->node->params[at],
-                        .hi = call->node->params[at + 1]};
+                        .hi = call->node->params[at + 1],
+                        .is_quick = call->node->rounding == QI_ROUND_TWICE && !is_s64 &&
+                                    call->node->fraction == 0 &&
+                                    call->node->max_accumulator < INT32_C(1) << 30};
 }
 
 /* ------------------------------------------------------------------ windows */

@@ -10,11 +10,11 @@
 #define QI_OP_H
 
 #include "infer/arithmetic/fixedpoint.h"
-#include "infer/kernels/memory.h"
-#include "infer/kernels/requant.h"
+#include "infer/kernels/parts/memory.h"
+#include "infer/kernels/parts/requant.h"
 #include "infer/kernels/tile.h"
 #include "infer/kernels/values.h"
-#include "infer/kernels/window.h"
+#include "infer/kernels/parts/window.h"
 #include "infer/model/model.h"
 #include "infer/model/packing.h"
 

@@ -10,7 +10,7 @@
 #ifndef QI_PACKING_H
 #define QI_PACKING_H
 
-#include "infer/kernels/rows.h"
+#include "infer/kernels/parts/rows.h"
 #include "infer/model/model.h"
 
 /** The rows of a constant whose bytes are at data. */

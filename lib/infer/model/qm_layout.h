@@ -5,7 +5,7 @@
 #ifndef QI_QM_LAYOUT_H
 #define QI_QM_LAYOUT_H
 
-#include "infer/kernels/rows.h"
+#include "infer/kernels/parts/rows.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 #include "infer/model/records.h"
-#include "infer/kernels/memory.h"
+#include "infer/kernels/parts/memory.h"
 
 static void put_u32(uint8_t *to, uint32_t value)
 {

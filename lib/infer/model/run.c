@@ -3,7 +3,7 @@
  *
  * The start of the arena holds the pointers of the running op: to its inputs, then to its outputs.
  */
-#include "infer/kernels/memory.h"
+#include "infer/kernels/parts/memory.h"
 #include "infer/model/model.h"
 #include "infer/model/op.h"
 

@@ -5,7 +5,7 @@
  *   run 1   state = zero_point      -> nodes -> next, copied to the state
  *   run 2   state = next of run 1   -> nodes -> next, copied to the state
  */
-#include "infer/kernels/memory.h"
+#include "infer/kernels/parts/memory.h"
 #include "infer/model/op.h"
 
 static int have_same_codes(const qi_tensor *a, const qi_tensor *b)

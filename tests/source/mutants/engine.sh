@@ -16,7 +16,8 @@ mutant srdhm-saturation test_fixedpoint include/qat/rounding.h \
     's/if (a == INT32_MIN \&\& b == INT32_MIN)/if (0)/'
 
 # Kernels of the engine changed in one place.
-mutant conv-pad-value test_property lib/infer/kernels/conv2d.h 's/memset(patch, 0,/memset(patch, 1,/'
+mutant conv-pad-value test_property lib/infer/kernels/parts/codes.h \
+    's/memset((uint8_t \*)to + at, qi_zero_byte(c), n)/memset((uint8_t *)to + at, qi_zero_byte(c) + 1, n)/'
 mutant conv-dilation test_property lib/infer/kernels/conv2d.h \
     's/ty.start + ky \* g->dilation_h/ty.start + ky/'
 mutant conv-group test_property lib/infer/kernels/conv2d.h 's/i \* qk_conv2d_group_channels(p))/0)/'
@@ -32,9 +33,9 @@ mutant depthwise-dilation test_property lib/infer/kernels/depthwise_conv2d.h \
     's/tx.start + kx \* g->dilation_w/tx.start + kx/'
 mutant depthwise-multiplier test_property lib/infer/kernels/depthwise_conv2d.h \
     's/\*pixel++ = d;/*pixel++ = (int16_t)(d + (j == 2));/'
-mutant average-rounding test_property lib/infer/kernels/pool.h \
+mutant average-rounding test_property lib/infer/kernels/parts/pool_layer.h \
     's/qi_divide_half_away(sum, pixels)/sum \/ pixels/'
-mutant average-once test_property lib/infer/kernels/pool.h \
+mutant average-once test_property lib/infer/kernels/parts/pool_layer.h \
     's/qi_divide_half_up(sum, pixels)/qi_divide_half_away(sum, pixels)/'
 mutant resize-exact test_property lib/infer/arithmetic/positions.h \
     's/\* in - out : i \* in;/* in : i * in;/'

@@ -30,11 +30,41 @@
 #define QK_FRACTION 1 /* accumulators with fractional bits */
 #endif
 
+/*
+ * Which loops. The results are the same:
+ *
+ *   QK_VECTORS  plain loops over arrays, of which the compiler makes vectors
+ *   QK_DSP      two products at a time: Cortex-M4, M7, M33 (arm_dsp.h)
+ *   else        one product at a time: Cortex-M0+, M3, RISC-V
+ *
+ * A test defines them to try on one processor what was written for another.
+ */
+#ifndef QK_VECTORS
+#if defined __SSE2__ || defined __ARM_NEON || defined __riscv_vector || defined __wasm_simd128__
+#define QK_VECTORS 1
+#else
+#define QK_VECTORS 0
+#endif
+#endif
+#ifndef QK_DSP
+#if defined __ARM_FEATURE_DSP && !QK_VECTORS
+#define QK_DSP 1
+#else
+#define QK_DSP 0
+#endif
+#endif
+
 #define QK_INLINE static inline
 #ifdef __GNUC__
 #define QK_RESTRICT __restrict
+#define QK_HOT      static inline __attribute__((always_inline)) /* parts of inner loops */
+#define QK_APART                                                                                   \
+    static __attribute__((noinline, unused)) /* what is used seldom, once in memory                \
+                                              */
 #else
 #define QK_RESTRICT
+#define QK_HOT   static inline
+#define QK_APART static inline
 #endif
 
 #endif

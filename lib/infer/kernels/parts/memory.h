@@ -6,7 +6,7 @@
 #ifndef QI_MEMORY_H
 #define QI_MEMORY_H
 
-#include "infer/kernels/features.h"
+#include "infer/kernels/parts/features.h"
 
 #include <stddef.h>
 

@@ -5,7 +5,7 @@
 #ifndef QI_ROWS_H
 #define QI_ROWS_H
 
-#include "infer/kernels/codes.h"
+#include "infer/kernels/parts/codes.h"
 
 /** A packing of codes of three values: five of them in a byte. */
 enum { QI_TRITS = 8, QI_TRITS_OF_BYTE = 5 };
@@ -90,7 +90,7 @@ QK_INLINE void qi_unpack_indices(const qi_rows *rows, size_t row, size_t at, siz
 }
 
 /** Write the n codes of packed rows from value `at` of a row on. */
-QK_INLINE void qi_unpack_row(const qi_rows *rows, size_t row, size_t at, size_t n, uint8_t *codes)
+QK_APART void qi_unpack_row(const qi_rows *rows, size_t row, size_t at, size_t n, uint8_t *codes)
 {
     qi_unpack_indices(rows, row, at, n, codes);
     for (size_t i = 0; rows->list && i < n; i++)

@@ -2,7 +2,7 @@
 #ifndef QI_WINDOW_H
 #define QI_WINDOW_H
 
-#include "infer/kernels/features.h"
+#include "infer/kernels/parts/features.h"
 
 #include <stdint.h>
 

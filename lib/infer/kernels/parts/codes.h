@@ -2,8 +2,8 @@
 #ifndef QI_CODES_H
 #define QI_CODES_H
 
-#include "infer/kernels/features.h"
-#include "infer/kernels/memory.h"
+#include "infer/kernels/parts/features.h"
+#include "infer/kernels/parts/memory.h"
 
 #include <stdint.h>
 
@@ -32,6 +32,29 @@ QK_INLINE void qi_differences(int16_t *QK_RESTRICT difference, const void *codes
         memcpy(difference, (const int16_t *)codes + first, n * sizeof *difference);
     else
         qi_widen(difference, (const uint8_t *)codes + first, n, c);
+}
+
+/** The byte of a code that equals the zero_point: its difference is 0. */
+QK_INLINE uint8_t qi_zero_byte(qi_codes c)
+{
+    return (uint8_t)(c.offset ^ c.flip);
+}
+
+/** to[at + i] = from[first + i] for n codes of 8 or 16 bits. */
+QK_INLINE void qi_copy_values(void *to, size_t at, const void *from, size_t first, size_t n,
+                              qi_codes c)
+{
+    size_t const item = QK_WIDE && c.is_wide ? sizeof(int16_t) : 1;
+    memcpy((uint8_t *)to + at * item, (const uint8_t *)from + first * item, n * item);
+}
+
+/** to[at + i] = the code whose difference is 0, n times. */
+QK_INLINE void qi_fill_zeros(void *to, size_t at, size_t n, qi_codes c)
+{
+    if (QK_WIDE && c.is_wide)
+        memset((int16_t *)to + at, 0, n * sizeof(int16_t));
+    else
+        memset((uint8_t *)to + at, qi_zero_byte(c), n);
 }
 
 #endif

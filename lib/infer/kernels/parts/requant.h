@@ -3,7 +3,7 @@
 #define QI_REQUANT_H
 
 #include "infer/arithmetic/binary32.h"
-#include "infer/kernels/features.h"
+#include "infer/kernels/parts/features.h"
 #include "qat/rounding.h"
 
 /** The numbers of a layer, with pointers resolved. */
@@ -13,6 +13,7 @@ typedef struct qi_requant {
     int32_t mult_step, shift_step; /* 1: one per channel; 0: one for all channels */
     int32_t rounding, fraction;
     int32_t zero_point, lo, hi; /* of the output */
+    int32_t is_quick;           /* rounding TWICE, no fraction, every |accumulator| below 2^30 */
 } qi_requant;
 
 /** The significand of QI_ROUND_DOUBLE for output channel o: its low 32 bits, then its high 21. */

@@ -1,0 +1,74 @@
+/**
+ * Requantization where accumulators are below 2^30 and the multiplier is below one half, which is
+ * the usual case: the same bytes as qi_requant_code, in fewer instructions.
+ *
+ * With |acc| < 2^30 the number 2 acc fits, and SQRDMULH is the rounded high word of a product:
+ *
+ *   x = floor((acc mult + 2^30) / 2^31) = floor((2 acc mult + 2^31) / 2^32)        |x| <= |acc|
+ *
+ * For a right shift n of 1..31 the division by 2^n, ties away from zero, is
+ *
+ *   y = x - (x < 0),   ((y >> (n - 1)) + 1) >> 1  =  floor((y + 2^(n-1)) / 2^n)
+ *
+ * A positive tie x = (k + 1/2) 2^n gives k + 1; a negative one, x = -(k + 1/2) 2^n, gives
+ * floor(-k - 2^-n) = -k - 1. Other numbers are at least 2^-n away from a tie, so the 1 that is
+ * subtracted does not matter. n - 1 is ~shift. The result is at most 2^29, so that the zero_point
+ * can be added to it.
+ */
+#ifndef QK_REQUANT_QUICK_H
+#define QK_REQUANT_QUICK_H
+
+#include "infer/kernels/loops/arm_dsp.h"
+#include "infer/kernels/parts/requant.h"
+
+/** One channel's numbers, and the output's. */
+typedef struct qk_quick {
+    int32_t twice_bias, mult, right; /* right: n - 1 */
+    int32_t zero_point, lo, hi;
+} qk_quick;
+
+/** Is the quick way the right one for channel o? */
+QK_HOT int qk_is_quick(const qi_requant *r, int32_t o)
+{
+    return r->is_quick && r->shift[o * r->shift_step] < 0;
+}
+
+QK_HOT qk_quick qk_quick_of(const qi_requant *r, int32_t o)
+{
+    qk_quick q;
+    q.twice_bias = (int32_t)(2 * (uint32_t)r->bias[o]);
+    q.mult = r->mult[o * r->mult_step];
+    q.right = ~r->shift[o * r->shift_step];
+    q.zero_point = r->zero_point;
+    q.lo = r->lo;
+    q.hi = r->hi;
+    return q;
+}
+
+/** The value for a sum of products, with the zero_point. */
+QK_HOT int32_t qk_quick_value(const qk_quick *q, int32_t sum)
+{
+    int32_t const x = qk_high_product(2 * sum + q->twice_bias, q->mult);
+    return ((((x + (x >> 31)) >> q->right) + 1) >> 1) + q->zero_point;
+}
+
+/** Clamps to all codes of a type are one instruction. */
+typedef enum qk_clamping { QK_CLAMP_NONE, QK_CLAMP_S8, QK_CLAMP_U8, QK_CLAMP_ANY } qk_clamping;
+
+QK_HOT qk_clamping qk_clamping_of(const qi_requant *r)
+{
+    return r->lo == INT8_MIN && r->hi == INT8_MAX ? QK_CLAMP_S8
+           : r->lo == 0 && r->hi == UINT8_MAX     ? QK_CLAMP_U8
+                                                  : QK_CLAMP_ANY;
+}
+
+/** The code for a sum of products. */
+QK_HOT uint8_t qk_quick_code(const qk_quick *q, qk_clamping clamping, int32_t sum)
+{
+    int32_t const value = qk_quick_value(q, sum);
+    return (uint8_t)(clamping == QK_CLAMP_S8   ? qk_limit_s8(value)
+                     : clamping == QK_CLAMP_U8 ? qk_limit_u8(value)
+                                               : qi_clamp(value, q->lo, q->hi));
+}
+
+#endif
