@@ -73,6 +73,30 @@ while read -r model; do ops "$model"; done <chosen.txt | sort -u >seen.txt
 lacks=$(grep -oE 'X\([a-z0-9_]+\)' "$QAT_SOURCE_ROOT/include/qat/infer.h" | sed 's/X(\(.*\))/\1/' | grep -v '^name$' | sort -u | comm -23 - seen.txt | tr '\n' ' ')
 if [ -z "$lacks" ]; then ok "among them are all ops"; else not_ok "no network has: $lacks"; fi
 
+# ---------------------------------------------------------------- whole networks from elsewhere
+size_of() { # size_of <options>: code and constants of net.c for a Cortex-M4, with -Os
+    "$tools/qat-export" "$network.qm" net.c "$@" >/dev/null
+    arm-none-eabi-gcc -Os -std=c99 -mcpu=cortex-m4 -mthumb -c net.c -o size.o
+    arm-none-eabi-size size.o | awk 'NR == 2 { print $1 }'
+}
+zoo=${QAT_DATA:-none}/models/mlperf-tiny
+if [ -d "$zoo" ]; then
+    for file in "$zoo"/kws_ref_model.tflite "$zoo"/vww_96_int8.tflite "$zoo"/pretrainedResnet_quant.tflite "$zoo"/model_ToyCar_quant_fullint_micro_intio.tflite; do
+        network=$(basename "$file" .tflite)
+        "$tools/qat-import" "$file" "$network.qm" >/dev/null
+        others=no
+        wrong=$(try "$network.qm" 2>&1)
+        if [ -z "$wrong" ]; then ok "$network: the engine's bytes"; else not_ok "$wrong"; fi
+        if arm; then
+            echo "$network on a Cortex-M4: $(size_of --separate-weights --no-self-test) bytes of code and parameters, $(size_of --separate-weights) with the self-test, \
+$(size_of) with the constants; $(sed -n 's/^#define NET_ARENA_BYTES //p' net.h) of RAM"
+        fi
+    done
+    others=yes
+else
+    echo "SKIP networks of MLPerf Tiny: no folder models/mlperf-tiny in QAT_DATA"
+fi
+
 # ---------------------------------------------------------------- options
 with_states=$(ls models/state_* | head -n 1)
 for model in "models/20240607-1.qm" "$with_states"; do
