@@ -70,13 +70,13 @@ INLINE __m256i high_multiply(const struct job *j, int room, int v, __m256i s)
 /** With a fraction f: s 2^f and the bias that has f fractional bits too. */
 INLINE void accumulators_of(const struct job *j, int rows, int vectors, __m256i sums[][VECTORS])
 {
-    __m128i const f = _mm_cvtsi32_si128(j->packed->requant.fraction);
+    __m256i const f = _mm256_set1_epi32(j->packed->requant.fraction);
     UNROLL
     for (int v = 0; v < vectors; v++) {
         __m256i const bias = column(j, QI_COLUMN_LATE_BIAS, vectors * LANES, v);
         UNROLL
         for (int r = 0; r < rows; r++)
-            sums[r][v] = _mm256_add_epi32(_mm256_sll_epi32(sums[r][v], f), bias);
+            sums[r][v] = _mm256_add_epi32(_mm256_sllv_epi32(sums[r][v], f), bias);
     }
 }
 
