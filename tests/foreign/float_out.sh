@@ -6,6 +6,7 @@
 set -u
 tools=${QAT_BUILD_ROOT:?}/tools
 source=${QAT_SOURCE_ROOT:?}
+export QAT_DATA=${QAT_DATA:-$source/../shared/data}
 outputs=$(realpath "$1")
 lite=${PEERS_PYTHON:-python3}
 onnx=${PEERS_TORCH:+$PEERS_TORCH/bin/python}

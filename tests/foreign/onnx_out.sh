@@ -125,7 +125,7 @@ network every_layer layers "" $six
 
 if wanted random; then
     mkdir random
-    check "the property test" env QAT_PROPERTY_KEEP=random "$QAT_BUILD_ROOT/tests/test_property" 20240607 120
+    check "the property test" env QAT_PROPERTY_KEEP=random "$QAT_BUILD_ROOT/tests/test_property" 20240607 140
     compare random "$samples" random/*.qm
 fi
 exit $failed
