@@ -37,7 +37,7 @@ foreign_includes() {
 }
 
 sources=$(echo "$root"/lib/infer/model/*.c "$root"/lib/infer/ops/*.c "$root"/lib/infer/sound/*.c)
-core='"infer/(arithmetic|kernels|kernels/loops|kernels/parts|model|ops)/[a-z0-9_]+\.h"|"qat/(infer|rounding|sound)\.h"|<stddef\.h>|<stdint\.h>|<arm_acle\.h>'
+core='"infer/(arithmetic|kernels|kernels/loops|kernels/parts|model|ops)/[a-z0-9_]+\.h"|"qat/(infer|rounding|sound)\.h"|<stddef\.h>|<stdint\.h>|<arm_(acle|mve)\.h>'
 found=$(foreign_includes "$core" $sources "$root"/lib/infer/arithmetic/*.h "$root"/lib/infer/kernels/*.h "$root"/lib/infer/kernels/*/*.h "$root"/lib/infer/model/*.h)
 [ -z "$found" ] || fail "the core includes: $found"
 found=$(foreign_includes '"qat/(rounding|status|version)\.h"|<stddef\.h>|<stdint\.h>' "$root/include/qat/infer.h" "$root/include/qat/sound.h" \

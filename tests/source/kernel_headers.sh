@@ -34,6 +34,8 @@ try clang++ -std=c++17 -x c++
 for cpu in cortex-m0plus cortex-m3 cortex-m4 cortex-m7 cortex-m55; do
     try arm-none-eabi-gcc -mcpu=$cpu -mthumb -std=c99 -x c
 done
+try arm-none-eabi-gcc -mcpu=cortex-m55 -mthumb -mfloat-abi=hard -std=c99 -x c # with Helium
+try arm-none-eabi-g++ -mcpu=cortex-m55 -mthumb -mfloat-abi=hard -std=c++17 -x c++
 
 echo 'static int f(void *p) { short *q = p; return *q; }' >wrong.h
 if echo '#include "wrong.h"' | g++ -I. -x c++ -fsyntax-only - 2>/dev/null; then not_ok "C in C++ goes unnoticed"; fi

@@ -11,6 +11,13 @@
 
 #include "qat/rounding.h"
 
+/* Long functions: a small processor holds one copy of each in a file. */
+#if defined __GNUC__ && (defined __arm__ || defined __riscv)
+#define QI_LONG static __attribute__((noinline, unused))
+#else
+#define QI_LONG static inline
+#endif
+
 /** The number mant 2^exp, with 2^23 <= |mant| < 2^24, or mant = 0. */
 typedef struct qi_binary32 {
     int32_t mant;
@@ -24,7 +31,7 @@ static inline qi_binary32 qi_b32_parts(int32_t mant, int32_t exp)
 }
 
 /** The number value 2^exp, rounded; |value| < 2^63. */
-static inline qi_binary32 qi_b32_round(int64_t value, int32_t exp)
+QI_LONG qi_binary32 qi_b32_round(int64_t value, int32_t exp)
 {
     uint64_t m = value < 0 ? UINT64_C(0) - (uint64_t)value : (uint64_t)value;
     int32_t const drop = qi_bit_length(m) - 24;
@@ -53,7 +60,7 @@ static inline qi_binary32 qi_b32_mul(qi_binary32 a, qi_binary32 b)
 }
 
 /** a + b. If one number is more than 38 bits below the other, only its sign matters. */
-static inline qi_binary32 qi_b32_add(qi_binary32 a, qi_binary32 b)
+QI_LONG qi_binary32 qi_b32_add(qi_binary32 a, qi_binary32 b)
 {
     enum { FAR = 38 };
     qi_binary32 const high = a.mant && (!b.mant || a.exp >= b.exp) ? a : b;
@@ -106,7 +113,7 @@ static inline int32_t qi_b32_nearest(qi_binary32 a)
 }
 
 /** The nearest integer, halves to even, limited to int32. */
-static inline int32_t qi_b32_even(qi_binary32 a)
+QI_LONG int32_t qi_b32_even(qi_binary32 a)
 {
     if (a.exp >= 0)
         return qi_saturate_i64((int64_t)a.mant * (INT64_C(1) << (a.exp < 8 ? a.exp : 8)));
@@ -127,7 +134,7 @@ static inline qi_binary32 qi_b32_multiplier(int32_t mult, int32_t shift)
  * i r + c, rounded once (a fused multiply-add).
  * @param i  |i| < 2^9
  */
-static inline qi_binary32 qi_b32_fma(int32_t i, qi_binary32 r, qi_binary32 c)
+QI_LONG qi_binary32 qi_b32_fma(int32_t i, qi_binary32 r, qi_binary32 c)
 {
     enum { LEFT = 28, RIGHT = 36 }; /* beyond these, only the sign of the lower number matters */
     int64_t const product = (int64_t)i * r.mant;
@@ -150,7 +157,7 @@ static inline qi_binary32 qi_b32_fma(int32_t i, qi_binary32 r, qi_binary32 c)
  * @param mult  0..2^31 - 1, of which the highest 24 bits count
  * @param shift -31..31
  */
-static inline int32_t qi_requantize_even(int32_t acc, int32_t mult, int shift)
+QI_LONG int32_t qi_requantize_even(int32_t acc, int32_t mult, int shift)
 {
     return qi_b32_even(qi_b32_mul(qi_b32_of(acc), qi_b32_multiplier(mult, shift)));
 }

@@ -118,7 +118,7 @@ QK_INLINE void qk_conv2d_part(const qk_conv2d *p, const void *x, void *y, void *
     tile.dots = p->dots;
     qi_tile_place(&tile, scratch, QI_TILE);
     for (int32_t at = first; at < end; at += QI_TILE) {
-        tile.rows = end - at < QI_TILE ? end - at : QI_TILE;
+        tile.rows = end - at < QI_TILE ? end - at : (int32_t)QI_TILE;
         tile.y_at = (size_t)at * tile.y_stride;
         for (int32_t i = 0; i < p->groups; i++) {
             qk_conv2d_rows(p, &tile, x, at, i * qk_conv2d_group_channels(p));

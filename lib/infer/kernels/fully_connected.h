@@ -19,7 +19,7 @@ typedef struct qk_fully_connected {
 /** How many rows share one pass over the weights. */
 QK_INLINE int32_t qk_fully_connected_tile(const qk_fully_connected *p)
 {
-    return p->rows < QI_TILE ? p->rows : QI_TILE;
+    return p->rows < QI_TILE ? p->rows : (int32_t)QI_TILE;
 }
 
 QK_INLINE size_t qk_fully_connected_scratch(const qk_fully_connected *p)

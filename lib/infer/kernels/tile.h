@@ -14,6 +14,7 @@
 #ifndef QI_TILE_H
 #define QI_TILE_H
 
+#include "infer/kernels/loops/tile_mve.h"
 #include "infer/kernels/loops/tile_quads.h"
 #include "infer/kernels/loops/tile_rows.h"
 
@@ -24,6 +25,8 @@ QK_INLINE void qi_tile_row(qi_tile *t, int32_t r, const void *x, size_t at)
         memcpy(t->x + (size_t)r * t->depth, (const int16_t *)x + at, t->depth * sizeof(int16_t));
     else if (QK_VECTORS)
         qi_rows_row(t, r, (const uint8_t *)x + at);
+    else if (QK_MVE)
+        qk_mve_row(t, r, (const uint8_t *)x + at);
     else
         qk_quads_row(t, r, (const uint8_t *)x + at);
 }
@@ -34,6 +37,8 @@ QK_INLINE void qi_run_tile(const qi_tile *t)
         qi_run_wide_tile(t);
     else if (QK_VECTORS)
         qi_run_rows(t);
+    else if (QK_MVE)
+        qk_run_mve(t);
     else
         qk_run_quads(t);
 }

@@ -93,7 +93,7 @@ QK_INLINE void qk_transpose_conv2d_run(const qk_transpose_conv2d *p, const void 
     tile.dots = NULL;
     qi_tile_place(&tile, scratch, QI_TILE);
     for (int32_t at = 0; at < positions; at += QI_TILE) {
-        tile.rows = positions - at < QI_TILE ? positions - at : QI_TILE;
+        tile.rows = positions - at < QI_TILE ? positions - at : (int32_t)QI_TILE;
         tile.y_at = (size_t)at * tile.y_stride;
         qk_gather_rows(p, x, &tile, at);
         qi_run_tile(&tile);

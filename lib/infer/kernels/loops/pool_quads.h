@@ -31,15 +31,15 @@ QK_INLINE void qk_add_pixels(uint32_t sums[4], const uint8_t *x, size_t step, in
 QK_INLINE void qk_average_quad(const qk_pool *p, const uint8_t *x, const qk_pool_taps *t, size_t c,
                                uint8_t *y)
 {
-    enum { MOST = 256 };
+    int32_t const most = 256;
     int32_t const columns = t->x.end - t->x.first;
     int32_t const pixels = (t->y.end - t->y.first) * columns;
     uint32_t const flips = p->flip * UINT32_C(0x01010101);
     uint32_t sums[4] = {0, 0, 0, 0};
     for (int32_t ky = t->y.first; ky < t->y.end; ky++) {
         const uint8_t *line = qk_pool_pixel(&p->window, x, t, ky, t->x.first, 1) + c;
-        for (int32_t at = 0; at < columns; at += MOST) {
-            int32_t const n = columns - at < MOST ? columns - at : MOST;
+        for (int32_t at = 0; at < columns; at += most) {
+            int32_t const n = columns - at < most ? columns - at : most;
             qk_add_pixels(sums, line + (size_t)at * (size_t)p->window.c, (size_t)p->window.c, n,
                           flips);
         }

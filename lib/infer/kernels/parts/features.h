@@ -34,6 +34,7 @@
  * Which loops. The results are the same:
  *
  *   QK_VECTORS  plain loops over arrays, of which the compiler makes vectors
+ *   QK_MVE      sixteen products at a time: Cortex-M55, M85 (Helium)
  *   QK_DSP      two products at a time: Cortex-M4, M7, M33 (arm_dsp.h)
  *   else        one product at a time: Cortex-M0+, M3, RISC-V
  *
@@ -44,6 +45,13 @@
 #define QK_VECTORS 1
 #else
 #define QK_VECTORS 0
+#endif
+#endif
+#ifndef QK_MVE
+#if defined __ARM_FEATURE_MVE && !QK_VECTORS
+#define QK_MVE 1
+#else
+#define QK_MVE 0
 #endif
 #endif
 #ifndef QK_DSP
