@@ -29,7 +29,7 @@ try() { # try <folder> <make's variables>: the networks that differ, and how man
         [ "$bytes" -le 7000 ] && [ "$(wc -c <net.c)" -le 300000 ] || continue
         cat answers.c >>net.c
         rm -f run.elf
-        make -s -f "$examples/$folder/Makefile" run "$@" NET=net.c MAIN=main.c OUT=run.elf CFLAGS='-Os -I.' >out.txt 2>&1 || echo "$model: $(tail -n 2 out.txt)"
+        make -s -f "$examples/$folder/Makefile" run "$@" NET=net.c MAIN=main.c OUT=run.elf CFLAGS='-Os -I.' </dev/null >out.txt 2>&1 || echo "$model: $(tail -n 2 out.txt)"
         echo ran >>ran.txt
     done <some.txt
 }
