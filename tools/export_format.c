@@ -61,13 +61,21 @@ static int part_named(const tool *me, const char *name, size_t n)
                name);
 }
 
-void export_set_form(const tool *me, const char *pack, const char *strip, export_made *made)
+/** Does an option that takes yes or no say no? */
+static bool is_no(const tool *me, const char *option, const char *value)
 {
-    if ((pack || strip) && strcmp(made->format->name, "qm"))
-        tool_usage(me, "--pack and --strip are of the format qm");
-    if (pack && strcmp(pack, "yes") && strcmp(pack, "no"))
-        tool_usage(me, "--pack %s: expected yes or no", pack);
-    made->form.unpacked = pack && !strcmp(pack, "no");
+    if (value && strcmp(value, "yes") && strcmp(value, "no"))
+        tool_usage(me, "%s %s: expected yes or no", option, value);
+    return value && !strcmp(value, "no");
+}
+
+void export_set_form(const tool *me, const char *pack, const char *compact, const char *strip,
+                     export_made *made)
+{
+    if ((pack || compact || strip) && strcmp(made->format->name, "qm"))
+        tool_usage(me, "--pack, --compact and --strip are of the format qm");
+    made->form.unpacked = is_no(me, "--pack", pack);
+    made->form.fixed = is_no(me, "--compact", compact);
     if (strip && !*strip)
         made->form.without = QAT_QM_ALL_PARTS;
     while (strip && *strip) {
@@ -75,7 +83,7 @@ void export_set_form(const tool *me, const char *pack, const char *strip, export
         made->form.without |= part_named(me, strip, n);
         strip += n + (strip[n] == ',');
     }
-    made->again = made->form.unpacked || made->form.without;
+    made->again = made->form.unpacked || made->form.fixed || made->form.without;
 }
 
 /* ------------------------------------------------------------------ writing */

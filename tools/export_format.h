@@ -34,8 +34,9 @@ typedef struct export_made {
     size_t bytes;          /* of the file, when it is written */
 } export_made;
 
-/** The form that --pack and --strip ask for (NULL: not given). */
-void export_set_form(const tool *me, const char *pack, const char *strip, export_made *made);
+/** The form that --pack, --compact and --strip ask for (NULL: not given). */
+void export_set_form(const tool *me, const char *pack, const char *compact, const char *strip,
+                     export_made *made);
 /** Check that the options of C source are given for C source alone. */
 void export_set_source(const tool *me, const export_source *source, export_made *made);
 /** The path of a file of C source: OUT with the ending, in place of .c if it has that. */

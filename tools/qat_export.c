@@ -15,7 +15,7 @@
 #include <string.h>
 
 static int64_t reestimate_bn;
-static const char *data, *profile, *format, *form, *pack, *strip;
+static const char *data, *profile, *format, *form, *pack, *compact, *strip;
 static tool_list plugins;
 static int64_t samples, threads, opset;
 static bool json, summary, raw_params, float_io, as_float;
@@ -54,6 +54,10 @@ static const tool_option options[] = {
     {"--pack", TOOL_TEXT, &pack, "yes|no",
      "qm: weights of fewer than 8 bits share bytes (yes, the default), or take a\n"
      "byte each (no)",
+     0, 0},
+    {"--compact", TOOL_TEXT, &compact, "yes|no",
+     "qm: records of tensors and layers have only the fields that they need (yes,\n"
+     "the default), or a fixed length (no), which older engines read",
      0, 0},
     {"--strip", TOOL_OPTIONAL, &strip, "PARTS",
      "qm: leave out what running does not need: names (of tensors and layers),\n"
@@ -96,7 +100,7 @@ static const tool me = {
     "                  [--ptq KIND[:PATH] [--ptq-samples N] [--observer O] [--equalize]\n"
     "                  [--correct-bias] [--set quant.KEY=VALUE]...] [--reestimate-bn N]\n"
     "                  [--format F] [--float] [--float-io] [--form F] [--opset N]\n"
-    "                  [--pack yes|no] [--strip[=PARTS]]\n"
+    "                  [--pack yes|no] [--compact yes|no] [--strip[=PARTS]]\n"
     "                  [--prefix NAME] [--section NAME] [--no-self-test]\n"
     "                  [--caller-arena] [--separate-weights] [--strict]\n"
     "                  [--plugin FILE.so]... [--threads N] [--raw-params]\n"
@@ -155,9 +159,9 @@ static void print_file(const char *path, const export_made *made)
     char parts[96], file[EXPORT_PATH_MAX];
     export_parts(&made->form, parts);
     export_source_path(path, made->format->is_source ? ".c" : "", file);
-    printf("%s: %lld bytes, %s%s%s%s\n", tool_shown(made->format->is_source ? file : path),
+    printf("%s: %lld bytes, %s%s%s%s%s\n", tool_shown(made->format->is_source ? file : path),
            (long long)made->bytes, made->format->name, made->form.unpacked ? ", not packed" : "",
-           *parts ? ", without " : "", parts);
+           made->form.fixed ? ", not compact" : "", *parts ? ", without " : "", parts);
     print_source_part(path, ".h", made->source.header_bytes);
     print_source_part(path, ".bin", made->source.weights_bytes);
 }
@@ -212,6 +216,8 @@ static void print_json_file(const char *path, const export_made *made)
         printf(", \"bytes_written\": %lld", (long long)made->bytes);
     if (made->form.unpacked)
         printf(", \"packed\": false");
+    if (made->form.fixed)
+        printf(", \"compact\": false");
     if (made->form.without) {
         char parts[96];
         export_parts(&made->form, parts);
@@ -354,8 +360,9 @@ static int export_qm(const char *from, const char *to, export_made *made)
     if (as_float)
         tool_usage(&me, "%s is a .qm: it has integers only, and no float network",
                    tool_shown(from));
-    if (made->format->is_qm && !made->again && !pack)
-        tool_usage(&me, "%s is a .qm already; name another format, or give --pack or --strip",
+    if (made->format->is_qm && !made->again && !pack && !compact)
+        tool_usage(&me,
+                   "%s is a .qm already; name another format, or give --pack, --compact or --strip",
                    tool_shown(from));
     if (data || samples || profile || reestimate_bn || raw_params || summary ||
         tool_ptq_given.data || tool_ptq_given.sets.count)
@@ -424,7 +431,7 @@ int main(int argc, char **argv)
     export_made made = {
         .format = export_format_of(&me, format, args.items[1]),
         .how = {.float_io = float_io, .opset = (int)opset, .form = form_named(form)}};
-    export_set_form(&me, pack, strip, &made);
+    export_set_form(&me, pack, compact, strip, &made);
     export_set_source(&me,
                       &(export_source){.how = {.name = prefix,
                                                .section = section,

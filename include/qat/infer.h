@@ -130,8 +130,10 @@ typedef enum qi_reduction { QI_LARGEST = 0, QI_SMALLEST } qi_reduction;
  * each.
  */
 typedef enum qi_packing {
-    QI_PACKING_NONE = 0, /* each in a byte, or in two */
-    QI_PACKING_TRITS = 8 /* one of three codes each, five of them in a byte */
+    QI_PACKING_NONE = 0,    /* each in a byte, or in two */
+    QI_PACKING_TRITS = 8,   /* one of three codes each, five of them in a byte */
+    QI_PACKING_NARROW = 9,  /* int32 values, each in a byte with its sign */
+    QI_PACKING_DERIVED = 10 /* scales of channels that follow from multipliers; no bytes */
 } qi_packing;
 
 typedef enum qi_tensor_kind {
@@ -252,9 +254,16 @@ typedef struct qi_kernel {
     int in_place;
     qi_products products; /* what qi_model_macs counts; check has seen the weights */
     int32_t max_fraction; /* the largest qi_node.fraction, at most QI_MAX_FRACTION */
-    int32_t reads_packed; /* nonzero: check and run also take a packed input 1. A file with any
-                             other packed input is refused */
+    int32_t reads_packed; /* QI_READS_CODES, QI_READS_NARROW, both or 0. A file in which this
+                             kernel has any other packed input is refused */
 } qi_kernel;
+
+/** Which packed inputs check and run of a kernel take. On a host, which unpacks them, they see
+ * none. */
+enum {
+    QI_READS_CODES = 1, /* input 1: packed codes */
+    QI_READS_NARROW = 2 /* input 4, the shifts of a layer: QI_PACKING_NARROW */
+};
 
 /**
  * Custom kernels, looked up by name after the built-in ones. They must live as long as the model.
@@ -390,8 +399,11 @@ int32_t qi_output_at(const qi_model *model, int32_t i); /* tensor index */
 /** The bytes that a tensor's values take unpacked; those that a constant takes in the file. */
 size_t qi_unpacked_bytes(const qi_tensor *tensor);
 size_t qi_bytes_in_file(const qi_tensor *tensor);
+/** The bytes of the records of all tensors and of all nodes in the file, one for each. */
+void qi_record_bytes(const qi_model *model, uint32_t *tensors, uint32_t *nodes);
 /**
- * Write the codes of a constant of bytes, packed or not, a byte each.
+ * Write the codes of a constant of bytes, packed or not, a byte each; or int32 values that are
+ * packed. Derived scales, which only a host has, become zeros.
  * @param codes  qi_unpacked_bytes() of them
  */
 void qi_unpack(const qi_tensor *tensor, uint8_t *codes);

@@ -323,6 +323,7 @@ enum {
 typedef struct qat_qm_form {
     bool unpacked; /* each weight takes a byte, also those of fewer than 8 bits */
     int without;   /* QAT_QM_NAMES ..: the parts that are left out */
+    bool fixed;    /* records of a fixed length, shifts of four bytes: older engines read it */
 } qat_qm_form;
 
 /**

@@ -28,11 +28,7 @@ struct accumulate {
 
 static double weight_scale(const struct accumulate *a, int channel)
 {
-    uint32_t bits = a->in[WEIGHTS]->scale_bits;
-    int32_t const scales = a->in[WEIGHTS]->channel_scales;
-    if (scales >= 0)
-        memcpy(&bits, (const uint8_t *)cert_tensor(a->c, scales)->data + 4 * (size_t)channel, 4);
-    return (double)cert_float(bits);
+    return (double)cert_channel_scale(a->c->model, a->in[WEIGHTS], channel);
 }
 
 /** Have the layer's accumulators 64 bits? */
@@ -49,6 +45,8 @@ static int64_t bias_at(const struct accumulate *a, int channel)
 static int32_t int_at(const qi_tensor *t, size_t i)
 {
     int32_t value;
+    if (t->is_packed) /* narrow */
+        return ((const int8_t *)t->data)[i];
     memcpy(&value, (const uint8_t *)t->data + 4 * i, sizeof value);
     return value;
 }

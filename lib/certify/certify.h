@@ -217,12 +217,21 @@ qi_rounding cert_rounding(const cert *c, const qi_node *op, qi_rounding usual);
 /** How many inputs and parameters an op has, how it rounds, the largest accumulator. */
 qat_status cert_check_form(const cert *c, const char *layer, const qi_node *op, int n_inputs,
                            int n_params, qi_rounding rounding, int64_t max_accumulator);
+/**
+ * The scale of a channel of weights. Where the file does not store it, it follows from the layer's
+ * multiplier (docs/qm-format.md, "Derived scales").
+ */
+float cert_channel_scale(const qi_model *model, const qi_tensor *weights, int channel);
 /** A scale that means nothing is 1. */
 qat_status cert_check_scale_1(const cert *c, const qi_tensor *t);
-qat_status cert_check_range(const cert *c, const qi_tensor *t, int32_t lo, int32_t hi);
+qat_status cert_check_range(const cert *c, const char *name, const qi_tensor *t, int32_t lo,
+                            int32_t hi);
 qat_status cert_check_origins(const cert *c);
 /** "<layer>/<part>", as long as a tensor's name may be. */
 void cert_part_name(char name[QAT_NAME_MAX], const char *layer, const char *part);
+/** A constant of a layer has this name, or none: a file need not store what the layer's name tells.
+ */
+qat_status cert_check_name(const cert *c, const char *layer, const qi_tensor *t, const char *name);
 
 /* ------------------------------------------------------------------ layers */
 

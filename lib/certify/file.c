@@ -40,6 +40,42 @@ int32_t cert_code(const qi_tensor *t, size_t i)
                      : lowest + (int32_t)index;
 }
 
+/** The first node that reads the first tensor with these scales as weights. */
+static const qi_node *scaled_node(const qi_model *model, int32_t scales)
+{
+    int32_t weights = 0, i = 0;
+    while (qi_tensor_at(model, weights)->channel_scales != scales)
+        weights++;
+    while (qi_node_at(model, i)->n_inputs < 2 || qi_node_at(model, i)->inputs[1] != weights)
+        i++;
+    return qi_node_at(model, i);
+}
+
+static float derived_scale(const qi_model *model, int32_t scales, int channel)
+{
+    enum { X, WEIGHTS, BIAS, MULT, SHIFT };
+    const qi_node *node = scaled_node(model, scales);
+    const qi_tensor *mult = qi_tensor_at(model, node->inputs[MULT]);
+    const qi_tensor *shift = qi_tensor_at(model, node->inputs[SHIFT]);
+    size_t const at = cert_count(shift) > 1 ? (size_t)channel : 0;
+    int const by = shift->is_packed ? ((const int8_t *)shift->data)[at]
+                                    : (int)qi_value_at(QI_S32, shift->data, at);
+    double const m =
+        ldexp((double)qi_value_at(QI_S32, mult->data, (size_t)channel), by - 31 + node->fraction);
+    return (float)(m * (double)cert_scale(qi_tensor_at(model, node->outputs[0])) /
+                   (double)cert_scale(qi_tensor_at(model, node->inputs[X])));
+}
+
+float cert_channel_scale(const qi_model *model, const qi_tensor *weights, int channel)
+{
+    int32_t const scales = weights->channel_scales;
+    const void *bits = scales < 0 ? NULL : qi_tensor_at(model, scales)->data;
+    if (scales >= 0 && !bits)
+        return derived_scale(model, scales, channel);
+    return scales < 0 ? cert_scale(weights)
+                      : cert_float((uint32_t)qi_value_at(QI_S32, bits, (size_t)channel));
+}
+
 size_t cert_count(const qi_tensor *t)
 {
     size_t count = 1;
@@ -185,7 +221,8 @@ static qat_status check_class(cert *c, int tensor, int origin)
 
 /** The range beside scale and zero point is for people; it must follow from them. float32 rounds
  *  (lo - Z) S once: U, of at most 2^bits S. */
-qat_status cert_check_range(const cert *c, const qi_tensor *t, int32_t lo, int32_t hi)
+qat_status cert_check_range(const cert *c, const char *name, const qi_tensor *t, int32_t lo,
+                            int32_t hi)
 {
     double const scale = (double)cert_scale(t), slack = (hi - lo + 2) * CERT_U * scale;
     int32_t const ends[] = {lo, hi};
@@ -195,7 +232,7 @@ qat_status cert_check_range(const cert *c, const qi_tensor *t, int32_t lo, int32
         if (!(fabs(there - expected) <= slack))
             return qat_fail(c->err, QAT_ERR_MISMATCH,
                             "%s: its range ends at %g in the file, but its scale and codes give %g",
-                            t->name, there, expected);
+                            name, there, expected);
     }
     return QAT_OK;
 }
@@ -222,7 +259,7 @@ qat_status cert_check_activation(cert *c, int tensor, const qat_shape *shape, in
     if (!st)
         st = cert_check_grid(c, t->name, &grid, cert_scale(t), t->zero_point);
     if (!st)
-        st = grid.empty ? QAT_OK : cert_check_range(c, t, grid.lo, grid.hi);
+        st = grid.empty ? QAT_OK : cert_check_range(c, t->name, t, grid.lo, grid.hi);
     c->result->scales += !grid.unknown;
     return st ? st : check_class(c, tensor, origin);
 }
@@ -232,12 +269,17 @@ void cert_part_name(char name[QAT_NAME_MAX], const char *layer, const char *part
     snprintf(name, QAT_NAME_MAX, "%.*s/%s", QAT_NAME_MAX - 24, layer, part);
 }
 
+qat_status cert_check_name(const cert *c, const char *layer, const qi_tensor *t, const char *name)
+{
+    return *t->name ? cert_equal_text(c, layer, "a constant's name", t->name, name) : QAT_OK;
+}
+
 qat_status cert_check_constant(const cert *c, const qi_tensor *t, const char *layer,
                                const char *part, qi_type type, int rows, int columns)
 {
     char name[QAT_NAME_MAX];
     cert_part_name(name, layer, part);
-    qat_status st = cert_equal_text(c, layer, "a constant's name", t->name, name);
+    qat_status st = cert_check_name(c, layer, t, name);
     if (!st)
         st = cert_equal(c, name, "the type", t->type, type);
     if (!st)

@@ -291,11 +291,8 @@ static double bias_quanta(const qi_model *model, const qi_node *op)
         return 0;
     double scale = (double)cert_scale(w);
     const qi_tensor *scales = w->channel_scales < 0 ? NULL : qi_tensor_at(model, w->channel_scales);
-    for (int i = 0; scales && i < scales->dims[0]; i++) {
-        uint32_t bits;
-        memcpy(&bits, (const uint8_t *)scales->data + sizeof bits * (size_t)i, sizeof bits);
-        scale = fmax(scale, (double)cert_float(bits));
-    }
+    for (int i = 0; scales && i < scales->dims[0]; i++)
+        scale = fmax(scale, (double)cert_channel_scale(model, w, i));
     double const m = (double)cert_scale(qi_tensor_at(model, op->inputs[X])) * scale /
                      (double)cert_scale(qi_tensor_at(model, op->outputs[0]));
     return ldexp(m, -op->fraction);

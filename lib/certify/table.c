@@ -71,7 +71,7 @@ static qat_status table_of(cert *c, const qi_node *node, const char *name, struc
     t->rows = t->codes->rank == 2 ? t->codes->dims[0] : 1;
     cert_part_name(entries, name, "table");
     c->result->tables += (int64_t)t->rows * ENTRIES;
-    st = cert_equal_text(c, name, "a constant's name", t->codes->name, entries);
+    st = cert_check_name(c, name, t->codes, entries);
     return st ? st : check_entries(c, t);
 }
 
@@ -157,7 +157,7 @@ static qat_status check_pixel_tensor(const cert *c, const struct table *t)
     if (!st)
         st = cert_check_scale_1(c, t->x);
     if (!st)
-        st = cert_check_range(c, t->x, 0, 255);
+        st = cert_check_range(c, t->x->name, t->x, 0, 255);
     for (int i = 0; !st && i < QI_MAX_RANK; i++)
         st = cert_equal(c, t->x->name, "a dimension", t->x->dims[i], t->y->dims[i]);
     return st;

@@ -22,6 +22,7 @@ struct group {
     cert *c;
     const cert_weights *w;
     const qi_tensor *t;
+    const char *layer;
     const double *values;
     size_t count; /* of all values */
     bool per_channel;
@@ -231,13 +232,15 @@ static bool is_known(const char *quantizer)
 
 static qat_status check_form(struct group *g)
 {
-    char name[2 * QAT_NAME_MAX];
+    char name[2 * QAT_NAME_MAX], unnamed[QAT_NAME_MAX];
     const qi_tensor *t = g->t;
     int const bits = bits_of(g->w->settings);
     qat_layout const layout = g->c->source->quant.layout;
     snprintf(name, sizeof name, "%s/q", g->w->base);
     cert_codes(layout, bits, true, &g->lo, &g->hi);
-    qat_status st = cert_equal_text(g->c, g->w->base, "the name", t->name, name);
+    cert_part_name(unnamed, g->layer, "weights/q"); /* what weights without a name are called */
+    qat_status st =
+        cert_equal_text(g->c, g->w->base, "the name", *t->name ? t->name : unnamed, name);
     if (!st)
         st = cert_equal(g->c, name, "the type", t->type, layout == QAT_LAYOUT_INT8 ? QI_S8 : QI_U8);
     if (!st)
@@ -265,19 +268,20 @@ static bool is_empty(const struct group *g)
 static qat_status check_groups(struct group *g)
 {
     qat_status st = QAT_OK;
-    const uint8_t *scales = g->per_channel ? cert_tensor(g->c, g->t->channel_scales)->data : NULL;
+    char whole[2 * QAT_NAME_MAX];
+    snprintf(whole, sizeof whole, "%s/q", g->w->base);
     int const groups = g->per_channel ? g->w->channels : 1;
     for (g->channel = 0; !st && g->channel < groups; g->channel++) {
-        uint32_t bits = g->t->scale_bits;
-        if (scales)
-            memcpy(&bits, scales + 4 * (size_t)g->channel, sizeof bits);
-        g->scale = cert_float(bits);
-        snprintf(g->name, sizeof g->name, scales ? "%s, channel %d" : "%s", g->w->base, g->channel);
+        uint32_t bits;
+        g->scale = cert_channel_scale(g->c->model, g->t, g->channel);
+        memcpy(&bits, &g->scale, sizeof bits);
+        snprintf(g->name, sizeof g->name, g->per_channel ? "%s, channel %d" : "%s", g->w->base,
+                 g->channel);
         if (g->channel == 0)
             st = cert_equal(g->c, g->name, "the first scale (as the bits of its float32)",
                             g->t->scale_bits, bits);
         if (!st && g->channel == 0 && !is_empty(g))
-            st = cert_check_range(g->c, g->t, g->lo, g->hi);
+            st = cert_check_range(g->c, whole, g->t, g->lo, g->hi);
         if (!st)
             st = check_group(g);
     }
@@ -287,7 +291,8 @@ static qat_status check_groups(struct group *g)
 
 qat_status cert_check_weights(cert *c, const cert_op *op, const cert_weights *w, const qi_tensor *t)
 {
-    struct group g = {.c = c, .w = w, .t = t, .count = qat_shape_count(&w->shape)};
+    struct group g = {
+        .c = c, .w = w, .t = t, .layer = op->name, .count = qat_shape_count(&w->shape)};
     g.per_channel = c->source->quant.layout == QAT_LAYOUT_INT8 && w->settings->per_channel;
     if (!is_known(w->settings->weights)) {
         cert_uncertified(c, w->base, w->settings->weights);

@@ -1,14 +1,24 @@
 #include "convert/qm_pack.h"
+#include "infer/arithmetic/scale_bits.h"
 #include "infer/model/qm_layout.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+enum { X, WEIGHTS, BIAS, MULT, SHIFT, INPUTS }; /* of a layer */
+
 /* ------------------------------------------------------------------ which constants */
 
-static bool has_few_codes(const qat_qtensor *t)
+static bool has_few_codes(const qat_qgraph *graph, const qat_qtensor *t)
 {
-    return t->data && (t->type == QI_U8 || t->type == QI_S8) && t->bits < 8;
+    return t->data && (t->type == QI_U8 || t->type == QI_S8) && t->bits < 8 &&
+           !graph->form.unpacked;
+}
+
+/** Integers that a kernel may read narrow, in files that may have them. */
+static bool may_be_narrow(const qat_qgraph *graph, const qat_qtensor *t)
+{
+    return t->data && t->type == QI_S32 && !graph->form.fixed;
 }
 
 static bool are_alike(const qat_qtensor *a, const qat_qtensor *b)
@@ -25,19 +35,29 @@ static void forbid(const qat_qgraph *graph, int index, bool *may)
             may[i] = false;
 }
 
+/** Does an op of this row read its input i packed? */
+static bool reads_packed(const qi_op *row, int i, bool is_integers)
+{
+    int const how = row ? row->kernel->reads_packed : 0;
+    return is_integers ? (how & QI_READS_NARROW) && i == SHIFT
+                       : (how & QI_READS_CODES) && i == WEIGHTS;
+}
+
 static void forbid_readers(const qat_qgraph *graph, const qat_qop *op, bool *may)
 {
     const qi_op *row = qi_op_named(op->op);
-    bool const takes_packed = row && row->kernel->reads_packed;
-    for (int i = 0; i < op->n_inputs; i++)
-        if (may[op->inputs[i]] && !(takes_packed && i == 1))
+    for (int i = 0; i < op->n_inputs; i++) {
+        const qat_qtensor *t = &graph->tensors[op->inputs[i]];
+        if (may[op->inputs[i]] && !reads_packed(row, i, t->type == QI_S32))
             forbid(graph, op->inputs[i], may);
+    }
 }
 
 void qm_may_pack(const qat_qgraph *graph, bool *may)
 {
     for (int i = 0; i < graph->n_tensors; i++)
-        may[i] = has_few_codes(&graph->tensors[i]);
+        may[i] =
+            has_few_codes(graph, &graph->tensors[i]) || may_be_narrow(graph, &graph->tensors[i]);
     for (int i = 0; i < graph->n_tensors; i++)
         for (int j = 0; may[i] && j < i; j++)
             if (graph->tensors[j].data == graph->tensors[i].data &&
@@ -134,8 +154,30 @@ static void write_row(const struct form *f, const uint8_t *codes, uint8_t *to)
     }
 }
 
+/** Integers of a byte each, if all of them fit. */
+static qat_status pack_narrow(const qat_qtensor *t, qm_packed *packed, qat_error *err)
+{
+    const int32_t *values = t->data;
+    size_t const n = qat_qtensor_count(t);
+    bool fit = true;
+    for (size_t i = 0; i < n; i++)
+        fit = fit && values[i] >= INT8_MIN && values[i] <= INT8_MAX;
+    *packed = (qm_packed){.count = fit ? n : qat_qtensor_bytes(t)};
+    if (!fit)
+        return QAT_OK;
+    packed->packing = QM_NARROW;
+    packed->bytes = malloc(n);
+    if (!packed->bytes)
+        return qat_out_of_memory(err, t->name);
+    for (size_t i = 0; i < n; i++)
+        packed->bytes[i] = (uint8_t)values[i];
+    return QAT_OK;
+}
+
 qat_status qm_pack(const qat_qtensor *t, qm_packed *packed, qat_error *err)
 {
+    if (t->type == QI_S32)
+        return pack_narrow(t, packed, err);
     size_t const rows = (size_t)t->dims[0];
     struct form f = {.t = t, .rows = rows, .values = qat_qtensor_count(t) / rows};
     choose(&f);
@@ -153,4 +195,45 @@ qat_status qm_pack(const qat_qtensor *t, qm_packed *packed, qat_error *err)
     for (size_t row = 0; row < rows; row++, codes += f.values)
         write_row(&f, codes, to + row * qm_packed_row_bytes(f.packing, f.values));
     return QAT_OK;
+}
+
+/* ------------------------------------------------------------------ derived scales */
+
+static uint32_t bits_of(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+/** The first layer that multiplies by these weights, or NULL. As qm_scaled_node finds it. */
+static const qat_qop *layer_of(const qat_qgraph *graph, int weights)
+{
+    for (int i = 0; i < graph->n_ops; i++) {
+        const qat_qop *op = &graph->ops[i];
+        const qi_op *row = qi_op_named(op->op);
+        if (row && row->kernel->reads_packed & QI_READS_NARROW && op->n_inputs == INPUTS &&
+            op->inputs[WEIGHTS] == weights)
+            return op;
+    }
+    return NULL;
+}
+
+bool qm_scales_follow(const qat_qgraph *graph, int index)
+{
+    const qat_qtensor *t = graph->tensors, *w = &t[index];
+    const qat_qop *op = layer_of(graph, index);
+    if (!op || op->rounding == QI_ROUND_DOUBLE)
+        return false;
+    const qat_qtensor *x = &t[op->inputs[X]], *mult = &t[op->inputs[MULT]],
+                      *shift = &t[op->inputs[SHIFT]];
+    size_t const n = (size_t)w->n_channels, shifts = qat_qtensor_count(shift);
+    bool follow =
+        !x->channel_scales && qat_qtensor_count(mult) == n && (shifts == n || shifts == 1);
+    uint32_t const x_bits = bits_of(x->scale), y_bits = bits_of(t[op->outputs[0]].scale);
+    for (size_t i = 0; follow && i < n; i++)
+        follow = qi_scale_bits(((const int32_t *)mult->data)[i],
+                               ((const int32_t *)shift->data)[shifts > 1 ? i : 0], op->fraction,
+                               x_bits, y_bits) == bits_of(w->channel_scales[i]);
+    return follow;
 }

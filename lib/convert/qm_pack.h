@@ -1,4 +1,5 @@
-/** Private to lib/convert: weights of few codes, several in a byte. */
+/** Private to lib/convert: weights of few codes, several in a byte, and
+ *  integers of fewer than four. */
 #ifndef QAT_CONVERT_QM_PACK_H
 #define QAT_CONVERT_QM_PACK_H
 
@@ -11,14 +12,21 @@ typedef struct qm_packed {
     size_t count;   /* of bytes; where packing is 0, of the tensor's own */
 } qm_packed;
 
-/** Pack the codes of a constant in the fewest bytes; of equal forms, the simplest. */
+/** Pack the codes or the integers of a constant in the fewest bytes; of equal forms, the simplest.
+ */
 qat_status qm_pack(const qat_qtensor *t, qm_packed *packed, qat_error *err);
 /**
- * May each tensor of the graph be packed: is it a constant of codes of fewer than 8 bits, which
- * only kernels read that take packed weights? Tensors that share their numbers are packed in one
- * way, or not at all.
+ * May each tensor of the graph be packed: is it a constant of codes of fewer than 8 bits, or of
+ * integers, which only kernels read that take it so, in a file of the graph's form? Tensors that share their numbers are packed in
+ * one way, or not at all.
  * @param may  one for each tensor
  */
 void qm_may_pack(const qat_qgraph *graph, bool *may);
+
+/**
+ * Do the scales of the channels of a tensor follow, bit for bit, from the multipliers of the first
+ * layer whose weights it is? A reader then makes them of these (qi_scale_bits).
+ */
+bool qm_scales_follow(const qat_qgraph *graph, int index);
 
 #endif

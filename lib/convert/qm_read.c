@@ -3,6 +3,7 @@
  * shows it, and the exact evaluation of a file runs it. The reverse of qm_write.c.
  */
 #include "convert/convert.h"
+#include "convert/qm_records.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -133,6 +134,18 @@ static qat_status read_io(qat_qgraph *graph, const qi_model *model, qat_error *e
     return st;
 }
 
+/** Name the constants whose names the file does not store. */
+static qat_status name_constants(qat_qgraph *graph, qat_error *err)
+{
+    qm_reader *readers = NULL;
+    qat_status const st = qm_readers_find(&readers, graph, err);
+    for (int i = 0; !st && i < graph->n_tensors; i++)
+        if (!*graph->tensors[i].name)
+            (void)qm_name_of(&readers[i], &graph->tensors[i], graph->tensors[i].name);
+    free(readers);
+    return st;
+}
+
 static qat_status read_graph(qat_qgraph *graph, const qi_model *model, qat_error *err)
 {
     qat_status st = QAT_OK;
@@ -149,6 +162,8 @@ static qat_status read_graph(qat_qgraph *graph, const qi_model *model, qat_error
         else
             graph->ops[op].fraction = n->fraction;
     }
+    if (!st)
+        st = name_constants(graph, err);
     if (!st)
         st = read_io(graph, model, err);
     const qi_epilogue *e = qi_model_epilogue(model);

@@ -9,6 +9,7 @@
 #include "base/rng.h"
 #include "convert/convert.h"
 #include "convert/qm_pack.h"
+#include "convert/qm_records.h"
 #include "infer/model/qm_layout.h"
 
 #include <stdlib.h>
@@ -29,18 +30,12 @@ struct sections {
     qat_writer tensors, nodes, ints, strings, data;
     struct string *known; /* room for all strings of the graph */
     size_t n_known;
-    uint32_t n_scales;    /* number of tensors of channel scales */
-    struct place *places; /* of the graph's tensors */
-    bool *may_pack;       /* by tensor of the graph */
-    int without;          /* the parts that are left out: QAT_QM_NAMES .. */
-};
-
-/** Where the numbers of a tensor of the graph are in the file, and how. */
-struct place {
-    uint32_t data;  /* offset */
-    int32_t scales; /* tensor with its channel scales, or -1 */
-    uint32_t bytes;
-    uint8_t packing, listed;
+    uint32_t n_scales;       /* number of tensors of channel scales */
+    qm_tensor_place *places; /* of the graph's tensors */
+    bool *may_pack;          /* by tensor of the graph */
+    qm_reader *readers;      /* by tensor of the graph */
+    int without;             /* the parts that are left out: QAT_QM_NAMES .. */
+    qm_record_form form;
 };
 
 /** The offset of text in the strings section; equal strings are stored once. */
@@ -65,11 +60,23 @@ static uint32_t add_name(struct sections *s, const char *name)
     return s->without & QAT_QM_NAMES ? 0 : add_string(s, name);
 }
 
-/** Are tensors and nodes written as short records? They have neither names nor channel scales. */
-static bool is_short(const struct sections *s)
+/** Are both the names and the channel scales left out? Then ranges are, too. */
+static bool is_bare(int without)
 {
     int const parts = QAT_QM_NAMES | QAT_QM_SCALES;
-    return (s->without & parts) == parts;
+    return (without & parts) == parts;
+}
+
+static qm_record_form form_of(const qat_qm_form *form)
+{
+    return !form->fixed ? QM_COMPACT : is_bare(form->without) ? QM_SHORT : QM_LONG;
+}
+
+/** A constant of so many bytes, of values of this type, begins at a multiple of this. */
+static size_t alignment_of(const struct sections *s, qi_type type, size_t bytes)
+{
+    bool const is_aligned = s->form == QM_LONG || (s->form == QM_COMPACT && bytes >= QM_ALIGNMENT);
+    return is_aligned ? QM_ALIGNMENT : qi_type_bytes(type);
 }
 
 static uint32_t add_data(struct sections *s, const void *bytes, size_t count, size_t alignment)
@@ -119,59 +126,21 @@ static bool has_scales(const struct sections *s, const qat_qtensor *t)
     return t->channel_scales && !(s->without & QAT_QM_SCALES);
 }
 
-static uint8_t kind_of(const qat_qtensor *t)
+/** The name of a tensor in its record; a compact one has none that its reader knows. */
+static uint32_t add_tensor_name(struct sections *s, const qat_qtensor *t, const qm_reader *reader)
 {
-    return t->data ? QI_CONSTANT : t->is_state ? QI_STATE : QI_ACTIVATION;
+    char known[QAT_NAME_MAX];
+    bool const is_known =
+        s->form == QM_COMPACT && qm_name_of(reader, t, known) && strcmp(known, t->name) == 0;
+    return is_known ? 0 : add_name(s, t->name);
 }
 
-static void add_short_tensor(struct sections *s, const qat_qtensor *t, struct place place)
+/** Add the scales of a per-channel tensor, their bits as int32; none if they follow from
+ * multipliers. */
+static void add_channel_scales(struct sections *s, const qat_qgraph *graph, int index)
 {
-    qat_writer *w = &s->tensors;
-    qat_write_u8(w, (uint8_t)t->type);
-    qat_write_u8(w, (uint8_t)(kind_of(t) + 16 * (int)t->border));
-    qat_write_u8(w, (uint8_t)t->rank);
-    qat_write_u8(w, (uint8_t)t->bits);
-    for (int i = 0; i < QI_MAX_RANK; i++)
-        qat_write_u32(w, (uint32_t)t->dims[i]);
-    qat_write_u16(w, (uint16_t)t->zero_point);
-    qat_write_u8(w, place.packing);
-    qat_write_u8(w, place.listed);
-    qat_write_f32(w, t->channel_scales ? 0.0f : t->scale);
-    qat_write_u32(w, t->is_state ? (uint32_t)t->next : place.data);
-}
-
-static void add_tensor(struct sections *s, const qat_qtensor *t, struct place place)
-{
-    if (is_short(s)) {
-        add_short_tensor(s, t, place);
-        return;
-    }
-    qat_writer *w = &s->tensors;
-    qat_write_u32(w, add_name(s, t->name));
-    qat_write_u8(w, (uint8_t)t->type);
-    qat_write_u8(w, kind_of(t));
-    qat_write_u8(w, (uint8_t)t->rank);
-    qat_write_u8(w, (uint8_t)t->bits);
-    for (int i = 0; i < QI_MAX_RANK; i++)
-        qat_write_u32(w, (uint32_t)t->dims[i]);
-    qat_write_u32(w, (uint32_t)t->zero_point);
-    qat_write_f32(w, !t->channel_scales || has_scales(s, t) ? t->scale : 0.0f);
-    qat_write_u32(w, (uint32_t)place.scales);
-    qat_write_u32(w, (uint32_t)t->source_index);
-    qat_write_u32(w, place.data);
-    qat_write_u32(w, place.bytes);
-    qat_write_f32(w, t->range_min);
-    qat_write_f32(w, t->range_max);
-    qat_write_u8(w, (uint8_t)t->border);
-    qat_write_u8(w, place.packing);
-    qat_write_u8(w, place.listed);
-    qat_write_u8(w, 0); /* reserved */
-    qat_write_u32(w, t->is_state ? (uint32_t)t->next : 0);
-}
-
-/** Add the scales of a per-channel tensor, their bits as int32. */
-static void add_channel_scales(struct sections *s, const qat_qtensor *of)
-{
+    const qat_qtensor *of = &graph->tensors[index];
+    bool const is_derived = s->form == QM_COMPACT && qm_scales_follow(graph, index);
     qat_qtensor t = {.type = QI_S32,
                      .bits = 32,
                      .rank = 1,
@@ -180,27 +149,37 @@ static void add_channel_scales(struct sections *s, const qat_qtensor *of)
                      .data = of->channel_scales, /* same size and byte order as their bits */
                      .source_index = -1};
     _Static_assert(sizeof(float) == sizeof(int32_t), "scales are stored as their bits");
-    uint32_t const bytes = (uint32_t)qat_qtensor_bytes(&t);
-    add_tensor(s, &t, (struct place){add_data(s, t.data, bytes, QM_ALIGNMENT), -1, bytes, 0, 0});
+    uint32_t const bytes = is_derived ? 0 : (uint32_t)qat_qtensor_bytes(&t);
+    qm_tensor_place const place = {.data =
+                                       add_data(s, t.data, bytes, alignment_of(s, QI_S32, bytes)),
+                                   .follows = true,
+                                   .scales = -1,
+                                   .scale = t.scale,
+                                   .bytes = bytes,
+                                   .packing = is_derived ? QM_DERIVED : 0};
+    qm_write_tensor(&s->tensors, s->form, &t, &place);
 }
 
 /** Add the numbers of a constant, packed if they may be and take less room so. */
 static qat_status add_constant(struct sections *s, const qat_qtensor *t, bool may_pack,
-                               struct place *p, qat_error *err)
+                               qm_tensor_place *p, qat_error *err)
 {
     qm_packed packed = {.count = qat_qtensor_bytes(t)};
     qat_status const st = may_pack ? qm_pack(t, &packed, err) : QAT_OK;
     if (st)
         return st;
-    size_t const alignment = is_short(s) ? qi_type_bytes(t->type) : QM_ALIGNMENT;
-    *p = (struct place){
+    size_t const alignment = alignment_of(s, t->type, packed.count);
+    *p = (qm_tensor_place){
         .data = add_data(s, packed.packing ? packed.bytes : t->data, packed.count, alignment),
-        .scales = -1,
+        .follows = true,
         .bytes = (uint32_t)packed.count,
         .packing = packed.packing,
         .listed = packed.listed,
     };
     free(packed.bytes);
+    if (s->form == QM_COMPACT && qi_type_has_codes((int)t->type))
+        qat_write_align(&s->data,
+                        QM_ALIGNMENT); /* so the places of others do not depend on its bits */
     return QAT_OK;
 }
 
@@ -209,67 +188,53 @@ static qat_status place_tensor(struct sections *s, const qat_qgraph *graph, int 
                                qat_error *err)
 {
     const qat_qtensor *t = &graph->tensors[index];
-    struct place *p = &s->places[index];
+    qm_tensor_place *p = &s->places[index];
     int const first = t->data ? first_with_data(graph, index) : index;
     if (t->data && first == index)
         return add_constant(s, t, s->may_pack[index], p, err);
     *p = s->places[first];
-    p->scales = -1;
+    p->follows = false;
     p->bytes = p->packing ? p->bytes : (uint32_t)qat_qtensor_bytes(t);
     return QAT_OK;
+}
+
+/** The number of the tensor with a tensor's channel scales, or -1. */
+static int32_t scales_of(struct sections *s, const qat_qgraph *graph, int index)
+{
+    if (!has_scales(s, &graph->tensors[index]))
+        return -1;
+    int const first = first_with_scales(graph, index);
+    return first < index ? s->places[first].scales : graph->n_tensors + (int32_t)s->n_scales++;
 }
 
 static qat_status add_tensors(struct sections *s, const qat_qgraph *graph, qat_error *err)
 {
     for (int i = 0; i < graph->n_tensors; i++) {
         const qat_qtensor *t = &graph->tensors[i];
-        struct place *p = &s->places[i];
-        int const scales = has_scales(s, t) ? first_with_scales(graph, i) : i;
+        qm_tensor_place *p = &s->places[i];
         qat_status const st = place_tensor(s, graph, i, err);
         if (st)
             return st;
-        if (has_scales(s, t))
-            p->scales =
-                scales < i ? s->places[scales].scales : graph->n_tensors + (int32_t)s->n_scales++;
-        add_tensor(s, t, *p);
+        p->scales = scales_of(s, graph, i);
+        p->scale = !t->channel_scales || has_scales(s, t) ? t->scale : 0.0f;
+        p->name = add_tensor_name(s, t, &s->readers[i]);
+        p->is_bare = is_bare(s->without);
+        qm_write_tensor(&s->tensors, s->form, t, p);
     }
     for (int i = 0; i < graph->n_tensors; i++)
         if (has_scales(s, &graph->tensors[i]) && first_with_scales(graph, i) == i)
-            add_channel_scales(s, &graph->tensors[i]);
+            add_channel_scales(s, graph, i);
     return QAT_OK;
-}
-
-static void add_short_node(struct sections *s, const qat_qop *op)
-{
-    qat_writer *w = &s->nodes;
-    qat_write_u32(w, add_string(s, op->op));
-    qat_write_u32(w, add_ints(s, op->n_inputs, op->inputs).first);
-    add_ints(s, op->n_outputs, op->outputs);
-    add_ints(s, op->n_params, op->params);
-    qat_write_u16(w, (uint16_t)op->n_inputs);
-    qat_write_u8(w, (uint8_t)op->n_outputs);
-    qat_write_u8(w, (uint8_t)op->n_params);
-    qat_write_u8(w, (uint8_t)op->rounding);
-    qat_write_u8(w, (uint8_t)op->fraction);
-    qat_write_u16(w, 0);
-    qat_write_u64(w, (uint64_t)op->max_accumulator);
 }
 
 static void add_node(struct sections *s, const qat_qop *op)
 {
-    if (is_short(s)) {
-        add_short_node(s, op);
-        return;
-    }
-    qat_writer *w = &s->nodes;
-    qat_write_u32(w, add_string(s, op->op));
-    qat_write_u32(w, add_name(s, op->name));
-    write_range(w, add_ints(s, op->n_inputs, op->inputs));
-    write_range(w, add_ints(s, op->n_outputs, op->outputs));
-    write_range(w, add_ints(s, op->n_params, op->params));
-    qat_write_u32(w, (uint32_t)op->rounding);
-    qat_write_u32(w, (uint32_t)op->fraction);
-    qat_write_u64(w, (uint64_t)op->max_accumulator);
+    qm_node_place p = {.op = add_string(s, op->op)};
+    p.name = add_name(s, op->name);
+    p.inputs = add_ints(s, op->n_inputs, op->inputs).first;
+    p.outputs = add_ints(s, op->n_outputs, op->outputs).first;
+    p.params = add_ints(s, op->n_params, op->params).first;
+    qm_write_node(&s->nodes, s->form, op, &p);
 }
 
 /* ------------------------------------------------------------------ known-answer test, labels */
@@ -342,9 +307,9 @@ static void write_header(qat_writer *w, struct sections *s, const qat_qgraph *gr
     qat_write_u32(w, QM_VERSION);
     qat_write_u32(w, 0);
     qat_write_u32(w, 0);
-    uint32_t const form = is_short(s) ? QM_FLAG_SHORT : 0;
+    static const uint32_t forms[] = {[QM_SHORT] = QM_FLAG_SHORT, [QM_COMPACT] = QM_FLAG_COMPACT};
     uint32_t const flags = QM_FLAG_KAT | (steps_of(m) - 1) << QM_KAT_STEPS_SHIFT;
-    qat_write_u32(w, (m->kat_inputs ? flags : 0) | form);
+    qat_write_u32(w, (m->kat_inputs ? flags : 0) | forms[s->form]);
     for (int section = 0; section < 5; section++)
         qat_write_u64(w, 0);
     write_range(w, add_ints(s, graph->n_inputs, graph->inputs));
@@ -365,12 +330,10 @@ static void append_section(qat_writer *w, size_t place, const qat_writer *sectio
     qat_write_bytes(w, section->bytes, section->count);
 }
 
-static void append_sections(qat_writer *w, const struct sections *s)
+static void append_sections(qat_writer *w, const struct sections *s, const qat_qgraph *graph)
 {
-    size_t const tensor = is_short(s) ? QM_SHORT_TENSOR_BYTES : QM_TENSOR_BYTES;
-    size_t const node = is_short(s) ? QM_SHORT_NODE_BYTES : QM_NODE_BYTES;
-    append_section(w, QM_AT_TENSORS, &s->tensors, s->tensors.count / tensor);
-    append_section(w, QM_AT_NODES, &s->nodes, s->nodes.count / node);
+    append_section(w, QM_AT_TENSORS, &s->tensors, (size_t)graph->n_tensors + s->n_scales);
+    append_section(w, QM_AT_NODES, &s->nodes, (size_t)graph->n_ops);
     append_section(w, QM_AT_INTS, &s->ints, s->ints.count / 4);
     append_section(w, QM_AT_STRINGS, &s->strings, s->strings.count);
     append_section(w, QM_AT_DATA, &s->data, s->data.count);
@@ -408,6 +371,23 @@ static void sections_free(struct sections *s)
     free(s->known);
     free(s->places);
     free(s->may_pack);
+    free(s->readers);
+}
+
+static qat_status sections_new(struct sections *s, const qat_qgraph *graph,
+                               const qat_qm_metadata *metadata, qat_error *err)
+{
+    size_t const tensors = (size_t)graph->n_tensors + 1, ops = (size_t)graph->n_ops + 1;
+    s->without = graph->form.without;
+    s->form = form_of(&graph->form);
+    s->known = calloc(tensors + 2 * ops + (size_t)metadata->n_labels, sizeof *s->known);
+    s->places = calloc(tensors, sizeof *s->places);
+    s->may_pack = calloc(tensors, sizeof *s->may_pack);
+    if (!s->known || !s->places || !s->may_pack)
+        return qat_out_of_memory(err, ".qm");
+    qm_may_pack(graph, s->may_pack);
+    qat_write_u8(&s->strings, 0);
+    return qm_readers_find(&s->readers, graph, err);
 }
 
 qat_status qat_qm_write(const qat_qgraph *graph, const qat_qm_metadata *metadata, uint8_t **bytes,
@@ -420,26 +400,18 @@ qat_status qat_qm_write(const qat_qgraph *graph, const qat_qm_metadata *metadata
     qat_status st = qat_qm_check(graph, metadata, err);
     if (st)
         return st;
-    s.known =
-        calloc((size_t)graph->n_tensors + 2 * (size_t)graph->n_ops + (size_t)metadata->n_labels + 2,
-               sizeof *s.known);
-    s.places = calloc((size_t)graph->n_tensors + 1, sizeof *s.places);
-    s.may_pack = calloc((size_t)graph->n_tensors + 1, sizeof *s.may_pack);
-    if (!s.known || !s.places || !s.may_pack) {
+    st = sections_new(&s, graph, metadata, err);
+    if (!st)
+        st = add_tensors(&s, graph, err);
+    if (st) {
         sections_free(&s);
-        return qat_out_of_memory(err, ".qm");
+        return st;
     }
-    s.without = graph->form.without;
-    if (!graph->form.unpacked)
-        qm_may_pack(graph, s.may_pack);
-    qat_write_u8(&s.strings, 0);
-    st = add_tensors(&s, graph, err);
     for (int i = 0; i < graph->n_ops; i++)
         add_node(&s, &graph->ops[i]);
     write_header(&file, &s, graph, metadata);
-    append_sections(&file, &s);
-    if (!st)
-        st = check_size(&s, &file, err);
+    append_sections(&file, &s, graph);
+    st = check_size(&s, &file, err);
     if (st) {
         qat_writer_free(&file);
     } else {

@@ -17,10 +17,10 @@ static const char *const titles[KINDS] = {"weights", "bias",   "multipliers",
 typedef struct bytes_of {
     const qi_model *m;
     size_t (*rows)[KINDS];
-    int32_t *owner; /* by tensor: a node, or the model's row */
-    int *kind;      /* by tensor: what its data are for */
+    int32_t *owner;                      /* by tensor: a node, or the model's row */
+    int *kind;                           /* by tensor: what its data are for */
+    uint32_t *tensor_bytes, *node_bytes; /* of their records */
     int32_t nodes;
-    bool is_short; /* records */
     size_t text, answers, padding;
 } bytes_of;
 
@@ -80,14 +80,15 @@ static bool has_own_data(const qi_model *m, int32_t index)
     return true;
 }
 
-/** Count the tensors; returns the bytes of all constants. */
+/** Count the tensors and the bytes between them and the nodes; returns the bytes of all constants.
+ */
 static size_t count_tensors(bytes_of *b)
 {
     size_t constants = 0;
     for (int32_t i = 0; i < qi_tensor_count(b->m); i++) {
         const qi_tensor *t = qi_tensor_at(b->m, i);
         size_t *row = b->rows[b->owner[i]];
-        row[RECORD] += b->is_short ? QM_SHORT_TENSOR_BYTES : QM_TENSOR_BYTES;
+        row[RECORD] += b->tensor_bytes[i];
         if (t->kind != QI_CONSTANT || !has_own_data(b->m, i))
             continue;
         row[b->kind[i]] += qi_bytes_in_file(t);
@@ -103,8 +104,7 @@ static size_t count_nodes(bytes_of *b)
     for (int32_t n = 0; n < b->nodes; n++) {
         const qi_node *node = qi_node_at(b->m, n);
         size_t const ints = (size_t)(node->n_inputs + node->n_outputs + node->n_params);
-        b->rows[n][RECORD] +=
-            (b->is_short ? QM_SHORT_NODE_BYTES : QM_NODE_BYTES) + sizeof(int32_t) * ints;
+        b->rows[n][RECORD] += b->node_bytes[n] + sizeof(int32_t) * ints;
         all += ints;
     }
     return all;
@@ -120,22 +120,22 @@ static size_t count_answers(const qi_model *m)
     return bytes * (size_t)qi_kat_steps(m);
 }
 
-/** The bytes between sections. */
-static size_t gaps_of(const uint8_t *head, bool is_short)
+static size_t sum_of(const uint32_t *bytes, size_t n)
 {
-    size_t const each[] = {is_short ? QM_SHORT_TENSOR_BYTES : QM_TENSOR_BYTES,
-                           is_short ? QM_SHORT_NODE_BYTES : QM_NODE_BYTES, 4, 1, 1};
-    size_t end = QM_HEADER_BYTES, gaps = 0;
-    for (int i = 0; i < 5; i++) {
-        const uint8_t *section = head + QM_AT_TENSORS + 8 * i;
-        gaps += u32_at(section) - end;
-        end = u32_at(section) + each[i] * u32_at(section + 4);
-    }
-    return gaps;
+    size_t sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += bytes[i];
+    return sum;
 }
 
-/** What is left of a section. A file whose nodes share numbers, or whose answers lie in constants,
- *  has them counted more than once: nothing is left then. */
+/** The bytes before a section, of those that follow a section of so many bytes. */
+static size_t gap_before(const uint8_t *head, int section, int before, size_t bytes)
+{
+    return u32_at(head + section) - u32_at(head + before) - bytes;
+}
+
+/** What is left of a section. A file whose nodes share numbers, or whose answers lie in constants
+ * has them counted more than once: nothing is left then. */
 static size_t left_of(size_t section, size_t counted)
 {
     return section > counted ? section - counted : 0;
@@ -148,17 +148,22 @@ static qat_status count_bytes(bytes_of *b, const inspected *x, qat_error *err)
     b->rows = calloc(nodes + 1, sizeof *b->rows);
     b->owner = calloc(tensors, sizeof *b->owner);
     b->kind = calloc(tensors, sizeof *b->kind);
-    if (!b->rows || !b->owner || !b->kind)
+    b->tensor_bytes = calloc(tensors, sizeof *b->tensor_bytes);
+    b->node_bytes = calloc(nodes + 1, sizeof *b->node_bytes);
+    if (!b->rows || !b->owner || !b->kind || !b->tensor_bytes || !b->node_bytes)
         return qat_out_of_memory(err, x->path);
-    b->is_short = (u32_at(head + QM_AT_FLAGS) & QM_FLAG_SHORT) != 0;
+    qi_record_bytes(b->m, b->tensor_bytes, b->node_bytes);
     find_owners(b);
     size_t const constants = count_tensors(b), ints = count_nodes(b);
-    b->rows[nodes][RECORD] +=
-        QM_HEADER_BYTES + sizeof(int32_t) * left_of(u32_at(head + QM_AT_INTS + 4), ints);
+    size_t const n_ints = u32_at(head + QM_AT_INTS + 4);
+    b->rows[nodes][RECORD] += QM_HEADER_BYTES + sizeof(int32_t) * left_of(n_ints, ints);
     b->text = u32_at(head + QM_AT_STRINGS + 4);
     b->answers = count_answers(b->m);
-    b->padding =
-        gaps_of(head, b->is_short) + left_of(u32_at(head + QM_AT_DATA + 4), constants + b->answers);
+    b->padding = gap_before(head, QM_AT_NODES, QM_AT_TENSORS, sum_of(b->tensor_bytes, tensors)) +
+                 gap_before(head, QM_AT_INTS, QM_AT_NODES, sum_of(b->node_bytes, nodes)) +
+                 gap_before(head, QM_AT_STRINGS, QM_AT_INTS, sizeof(int32_t) * n_ints) +
+                 gap_before(head, QM_AT_DATA, QM_AT_STRINGS, b->text) +
+                 left_of(u32_at(head + QM_AT_DATA + 4), constants + b->answers);
     return QAT_OK;
 }
 
@@ -167,6 +172,8 @@ static void release(bytes_of *b)
     free(b->rows);
     free(b->owner);
     free(b->kind);
+    free(b->tensor_bytes);
+    free(b->node_bytes);
 }
 
 static size_t row_bytes(const size_t row[KINDS])

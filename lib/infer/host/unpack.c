@@ -1,4 +1,6 @@
 #include "infer/host/unpack.h"
+#include "infer/arithmetic/scale_bits.h"
+#include "infer/model/op.h"
 
 static size_t align_up(size_t bytes)
 {
@@ -11,7 +13,7 @@ static size_t align_up(size_t bytes)
  */
 static int is_same(const qi_tensor *t, const void *data, size_t bytes)
 {
-    return t->is_packed && t->data == data && t->bytes == bytes;
+    return data && t->is_packed && t->data == data && t->bytes == bytes;
 }
 
 /** The first packed tensor with this tensor's bytes, or the tensor itself. */
@@ -39,12 +41,31 @@ static void set_codes(qi_model *m, int32_t index, const uint8_t *codes)
     size_t const bytes = m->tensors[index].bytes;
     for (int32_t i = index; i < m->n_tensors; i++) {
         qi_tensor *t = &m->tensors[i];
-        if (!is_same(t, packed, bytes))
+        if (i > index && !is_same(t, packed, bytes))
             continue;
         t->data = codes;
         t->bytes = qi_unpacked_bytes(t);
         t->is_packed = 0;
     }
+}
+
+static int32_t shift_at(const qi_tensor *shift, int32_t channel)
+{
+    int32_t const at = qi_count(shift) > 1 ? channel : 0;
+    return shift->is_packed ? ((const int8_t *)shift->data)[at]
+                            : ((const int32_t *)shift->data)[at];
+}
+
+/** Write the derived scales of tensor `scales`, as bits. */
+static void derive(const qi_model *model, int32_t scales, int32_t *bits)
+{
+    const qi_node *node = qm_scaled_node(model, scales);
+    const int32_t *mult = qi_input(model, node, 3)->data;
+    uint32_t const x = qi_input(model, node, 0)->scale_bits;
+    uint32_t const y = qi_output(model, node)->scale_bits;
+    for (int32_t i = 0; i < model->tensors[scales].dims[0]; i++)
+        bits[i] = (int32_t)qi_scale_bits(mult[i], shift_at(qi_input(model, node, 4), i),
+                                         node->fraction, x, y);
 }
 
 void qi_unpack_constants(qi_model *m, uint8_t *memory)
@@ -53,7 +74,10 @@ void qi_unpack_constants(qi_model *m, uint8_t *memory)
         size_t const bytes = qi_unpacked_bytes(&m->tensors[i]);
         if (!m->tensors[i].is_packed)
             continue;
-        qi_unpack(&m->tensors[i], memory);
+        if (m->tensors[i].packing == QM_DERIVED)
+            derive(m, i, (int32_t *)(void *)memory);
+        else
+            qi_unpack(&m->tensors[i], memory);
         set_codes(m, i, memory);
         memory += align_up(bytes);
     }

@@ -312,9 +312,12 @@ static int rule_shifts(qi_checker *c, int64_t channels, int32_t lo, int32_t hi)
     int64_t const n = multiplier_count(c, 4, channels, 1);
     if (!qi_rule_s32(c, 4, n, "shift"))
         return 0;
-    const int32_t *shift = qi_input(c->model, c->node, 4)->data;
+    const qi_tensor *shift = qi_input(c->model, c->node, 4);
     for (int64_t i = 0; i < n; i++)
-        qi_rule_range(c, "shift", shift[i], lo, hi);
+        qi_rule_range(c, "shift",
+                      shift->is_packed ? ((const int8_t *)shift->data)[i]
+                                       : ((const int32_t *)shift->data)[i],
+                      lo, hi);
     return !c->status;
 }
 
@@ -499,7 +502,8 @@ qi_requant qi_requant_of(const qi_call *call, int32_t at)
     return (qi_requant){.bias = is_s64 ? NULL : call->in[2],
                         .bias_s64 = is_s64 ? call->in[2] : NULL,
                         .mult = call->in[3],
-                        .shift = call->in[4],
+                        .shift = shift->is_packed ? NULL : call->in[4],
+                        .narrow_shift = shift->is_packed ? call->in[4] : NULL,
                         .mult_step = qi_count(mult) > each,
                         .shift_step = qi_count(shift) > 1,
                         .rounding = call->node->rounding,

@@ -17,6 +17,8 @@ static size_t row_values(const qi_tensor *t)
 
 static size_t packed_bytes(const qi_tensor *t)
 {
+    if (t->packing >= QM_NARROW)
+        return t->packing == QM_NARROW ? (size_t)qi_count(t) : 0;
     return t->listed + (size_t)t->dims[0] * qm_packed_row_bytes(t->packing, row_values(t));
 }
 
@@ -41,8 +43,24 @@ qi_rows qi_rows_of(const qi_tensor *t, const void *data)
 
 /* ------------------------------------------------------------------ unpacking */
 
+static void unpack_narrow(const qi_tensor *t, uint8_t *to)
+{
+    for (size_t i = 0; i < (size_t)qi_count(t); i++) {
+        int32_t const value = ((const int8_t *)t->data)[i];
+        memcpy(to + sizeof value * i, &value, sizeof value);
+    }
+}
+
 void qi_unpack(const qi_tensor *t, uint8_t *codes)
 {
+    if (t->is_packed && t->packing == QM_DERIVED) {
+        memset(codes, 0, qi_unpacked_bytes(t));
+        return;
+    }
+    if (t->is_packed && t->packing == QM_NARROW) {
+        unpack_narrow(t, codes);
+        return;
+    }
     qi_rows const rows = qi_rows_of(t, t->data);
     if (!t->is_packed) {
         memcpy(codes, t->data, t->bytes);
@@ -54,28 +72,47 @@ void qi_unpack(const qi_tensor *t, uint8_t *codes)
 
 /* ------------------------------------------------------------------ checking */
 
+/** Is it the packing of codes, and are they packed as it says? */
+static qi_status check_codes_packing(const qi_tensor *t, int32_t index, qi_error *err)
+{
+    int const is_trits = t->packing == QI_TRITS;
+    if (t->type > QI_S8)
+        return qi_fail(err, QI_ERR_FORMAT, "packing: type, not of 8 bits", index, t->type, QI_S8);
+    if (!t->listed && (is_trits || t->packing != t->bits))
+        return qi_fail(err, QI_ERR_FORMAT, "packing without a list: bits", index, t->packing,
+                       is_trits ? 0 : t->bits);
+    int32_t const most = is_trits ? QM_MOST_TRITS : 1 << t->packing;
+    if (t->listed > most)
+        return qi_fail(err, QI_ERR_FORMAT, "codes of a list", index, t->listed, most);
+    return QI_OK;
+}
+
+/** Of integers in a byte each, or of scales. */
+static qi_status check_integer_packing(const qi_tensor *t, int32_t index, qi_error *err)
+{
+    if (t->type != QI_S32)
+        return qi_fail(err, QI_ERR_FORMAT, "packing of integers: type", index, t->type, QI_S32);
+    return t->listed ? qi_fail(err, QI_ERR_FORMAT, "list of packed integers", index, t->listed, 0)
+                     : QI_OK;
+}
+
 qi_status qm_read_packing(qi_tensor *t, const uint8_t *record, int32_t index, qi_error *err)
 {
     uint8_t const packing = record[QM_TENSOR_PACKING], listed = record[QM_TENSOR_LISTED];
-    int const is_trits = packing == QI_TRITS;
     if (!packing)
         return listed ? qi_fail(err, QI_ERR_FORMAT, "list of a tensor that is not packed", index,
                                 listed, 0)
                       : QI_OK;
-    if (packing > QI_TRITS)
-        return qi_fail(err, QI_ERR_FORMAT, "packing", index, packing, QI_TRITS);
+    if (packing > QM_DERIVED)
+        return qi_fail(err, QI_ERR_FORMAT, "packing", index, packing, QM_DERIVED);
     if (t->kind != QI_CONSTANT)
         return qi_fail(err, QI_ERR_FORMAT, "packing of an activation", index, packing, 0);
-    if (t->type > QI_S8)
-        return qi_fail(err, QI_ERR_FORMAT, "packing: type, not of 8 bits", index, t->type, QI_S8);
-    if (!listed && (is_trits || packing != t->bits))
-        return qi_fail(err, QI_ERR_FORMAT, "packing without a list: bits", index, packing,
-                       is_trits ? 0 : t->bits);
-    int32_t const most = is_trits ? QM_MOST_TRITS : 1 << packing;
-    if (listed > most)
-        return qi_fail(err, QI_ERR_FORMAT, "codes of a list", index, listed, most);
     t->packing = packing;
     t->listed = listed;
+    qi_status const st = packing < QM_NARROW ? check_codes_packing(t, index, err)
+                                             : check_integer_packing(t, index, err);
+    if (st)
+        return st;
     t->is_packed = 1;
     t->bytes = packed_bytes(t);
     return QI_OK;
@@ -139,6 +176,8 @@ static qi_status check_indices(const qi_rows *rows, size_t row, uint8_t most, in
 
 qi_status qm_check_packed(const qi_tensor *t, int32_t index, qi_error *err)
 {
+    if (t->packing >= QM_NARROW)
+        return QI_OK; /* any bytes are integers */
     qi_rows const rows = qi_rows_of(t, t->data);
     int const all =
         !t->listed || t->listed == 1 << t->packing ||
@@ -163,17 +202,46 @@ int qi_same_packing(const qi_tensor *a, const qi_tensor *b)
            a->bits == b->bits && a->dims[0] == b->dims[0] && qi_count(a) == qi_count(b);
 }
 
+const qi_node *qm_scaled_node(const qi_model *m, int32_t scales)
+{
+    int32_t w = 0;
+    while (w < m->n_tensors && m->tensors[w].channel_scales != scales)
+        w++;
+    for (int32_t i = 0; i < m->n_nodes; i++) {
+        const qi_node *node = &m->nodes[i];
+        int const is_layer = (node->kernel->reads_packed & QI_READS_NARROW) && node->n_inputs == 5;
+        if (!is_layer || node->inputs[1] != w)
+            continue;
+        int64_t const n = m->tensors[scales].dims[0];
+        int64_t const shifts = qi_count(qi_input(m, node, 4));
+        int const fits = qi_count(qi_input(m, node, 3)) == n && (shifts == n || shifts == 1);
+        return fits && m->tensors[node->inputs[0]].channel_scales < 0 ? node : NULL;
+    }
+    return NULL;
+}
+
+/** Scales that no file stores: each has its multipliers. */
+static qi_status check_derived(const qi_model *m, qi_error *err)
+{
+    for (int32_t i = 0; i < m->n_tensors; i++)
+        if (m->tensors[i].packing == QM_DERIVED && !qm_scaled_node(m, i))
+            return qi_fail(err, QI_ERR_FORMAT, "scales without multipliers", i,
+                           m->tensors[i].dims[0], 0);
+    return QI_OK;
+}
+
 qi_status qm_check_packed_inputs(const qi_model *m, qi_error *err)
 {
     for (int32_t i = 0; i < m->n_nodes; i++) {
         const qi_node *node = &m->nodes[i];
         for (int32_t j = 0; j < node->n_inputs; j++)
-            if (qi_input(m, node, j)->packing && !(j == 1 && node->kernel->reads_packed))
+            if (qi_input(m, node, j)->packing &&
+                !qi_kernel_reads(node->kernel, j, qi_input(m, node, j)->packing))
                 return qi_fail(err, QI_ERR_SHAPE, "packed codes, which this input does not take", i,
                                j, 1);
     }
     for (int32_t i = 0; i < m->epilogue.n_inputs; i++)
         if (m->tensors[m->epilogue.inputs[i]].packing)
             return qi_fail(err, QI_ERR_FORMAT, "packed codes of the epilogue", -1, i, 0);
-    return QI_OK;
+    return check_derived(m, err);
 }

@@ -30,7 +30,7 @@ enum {
     QM_AT_VERSION = 8,         /* u32 */
     QM_AT_CRC = 12,            /* u32: of all other bytes of the file */
     QM_AT_FILE_BYTES = 16,     /* u32 */
-    QM_AT_FLAGS = 20,          /* u32: QM_FLAG_KAT, QM_FLAG_SHORT */
+    QM_AT_FLAGS = 20,          /* u32: QM_FLAG_KAT .. */
     QM_AT_TENSORS = 24,        /* section: u32 offset, u32 count */
     QM_AT_NODES = 32,          /* section */
     QM_AT_INTS = 40,           /* section */
@@ -49,7 +49,9 @@ enum {
 /** Bits 16 to 31: how many steps of the known-answer test follow its first. */
 enum {
     QM_FLAG_KAT = 1,
-    QM_FLAG_SHORT = 2, /* short records */
+    QM_FLAG_SHORT = 2,   /* short records */
+    QM_FLAG_COMPACT = 4, /* compact records */
+    QM_FLAGS = QM_FLAG_KAT | QM_FLAG_SHORT | QM_FLAG_COMPACT,
     QM_KAT_STEPS_SHIFT = 16,
     QM_MAX_KAT_STEPS = 1 << 16
 };
@@ -104,6 +106,29 @@ enum {
     QM_SHORT_NODE_MAX_ACCUMULATOR = 16 /* i64 */
 };
 
+/** The first byte of a compact tensor: type + 8 kind + 32 (rank - 1) + QM_COMPACT_NAMED. */
+enum { QM_COMPACT_KIND_AT = 3, QM_COMPACT_RANK_AT = 5, QM_COMPACT_NAMED = 128 };
+
+/** The second byte of a compact tensor: which of these follow, in this order. */
+enum {
+    QM_COMPACT_SCALE = 1, /* float32 bits, of a tensor of integers; codes always have them */
+    QM_COMPACT_RANGE = 2, /* float32 bits of min and max */
+    QM_COMPACT_CHANNEL_SCALES = 4, /* number */
+    QM_COMPACT_SOURCE_INDEX = 8,   /* number */
+    QM_COMPACT_BORDER = 16,        /* u8 */
+    QM_COMPACT_PACKING = 32,       /* u8 packing, u8 listed */
+    QM_COMPACT_FIELDS = 63
+};
+
+/** A byte of a compact node: rounding + 8 fraction + QM_COMPACT_ACCUMULATES. */
+enum { QM_COMPACT_FRACTION_AT = 3, QM_COMPACT_ACCUMULATES = 128 };
+
+/** The fewest bytes of a compact tensor and of a compact node. */
+enum { QM_COMPACT_TENSOR_BYTES = 3, QM_COMPACT_NODE_BYTES = 6 };
+
+/** The bits of 1: the scale of a tensor of integers whose compact record has none. */
+#define QM_COMPACT_NO_SCALE UINT32_C(0x3f800000)
+
 /** Fields of a node. */
 enum {
     QM_NODE_OP = 0,              /* u32: offset of a string */
@@ -138,6 +163,9 @@ enum {
 
 /** Packed codes: five of three values in a byte, 3^5 = 243; or some bits each. */
 enum { QM_MOST_TRITS = 3, QM_TRITS_BYTES = 243 };
+
+/** Other packings: integers of a byte each, and scales that follow from multipliers, of no byte. */
+enum { QM_NARROW = 9, QM_DERIVED = 10 };
 
 /** The bytes of a row of so many packed codes, at most 2^28. */
 static inline size_t qm_packed_row_bytes(int packing, size_t values)

@@ -22,8 +22,6 @@ static qi_status read_kat(qi_model *m, qi_error *err)
     uint32_t const flags = qm_u32(m->qm + QM_AT_FLAGS), first = qm_u32(m->qm + QM_AT_KAT);
     uint32_t const count = (uint32_t)(m->n_inputs + m->n_outputs);
     uint32_t const steps = (flags >> QM_KAT_STEPS_SHIFT) + 1;
-    if (flags & UINT32_C(0xffff) & ~(uint32_t)(QM_FLAG_KAT | QM_FLAG_SHORT))
-        return qi_fail(err, QI_ERR_FORMAT, "flags", -1, flags, QM_FLAG_KAT | QM_FLAG_SHORT);
     if (steps > 1 && (!(flags & QM_FLAG_KAT) || !m->n_states))
         return qi_fail(err, QI_ERR_FORMAT, "steps of a known-answer test without states", -1, steps,
                        1);

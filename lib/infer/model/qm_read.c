@@ -47,25 +47,26 @@ qi_status qm_check_file(const void *qm, size_t qm_bytes, qm_crc32_fn *crc32, qi_
 
 /** One section in the header's table. */
 struct section {
-    int at;                /* its field in the header */
-    uint32_t record_bytes; /* bytes of one record */
-    uint32_t short_bytes;  /* in a file with short records */
-    uint32_t least, most;  /* how many records are allowed */
+    int at;               /* its field in the header */
+    uint32_t bytes;       /* of one value; 0: of tensors and nodes, which depends on their form */
+    uint32_t least, most; /* how many records are allowed */
     const char *what;
 };
 
 static const struct section sections[] = {
-    {QM_AT_TENSORS, QM_TENSOR_BYTES, QM_SHORT_TENSOR_BYTES, 1, QM_MAX_TENSORS, "tensor section"},
-    {QM_AT_NODES, QM_NODE_BYTES, QM_SHORT_NODE_BYTES, 0, QM_MAX_NODES, "node section"},
-    {QM_AT_INTS, 4, 4, 0, QM_MAX_INTS, "int section"},
-    {QM_AT_STRINGS, 1, 1, 1, QM_MAX_FILE_BYTES, "string section"},
-    {QM_AT_DATA, 1, 1, 0, QM_MAX_FILE_BYTES, "data section"},
+    {QM_AT_TENSORS, 0, 1, QM_MAX_TENSORS, "tensor section"},
+    {QM_AT_NODES, 0, 0, QM_MAX_NODES, "node section"},
+    {QM_AT_INTS, 4, 0, QM_MAX_INTS, "int section"},
+    {QM_AT_STRINGS, 1, 1, QM_MAX_FILE_BYTES, "string section"},
+    {QM_AT_DATA, 1, 0, QM_MAX_FILE_BYTES, "data section"},
 };
 
-/** Has the file short records? */
-static int is_short(const uint8_t *qm)
+/** The bytes of a record of this section; of compact ones the fewest. */
+static uint32_t record_bytes(const struct section *s, uint32_t form)
 {
-    return (qm_u32(qm + QM_AT_FLAGS) & QM_FLAG_SHORT) != 0;
+    return s->bytes                 ? s->bytes
+           : s->at == QM_AT_TENSORS ? qm_tensor_record_bytes(form)
+                                    : qm_node_record_bytes(form);
 }
 
 static qi_status all_zero(const uint8_t *bytes, uint64_t count, const char *what, int32_t index,
@@ -79,17 +80,19 @@ static qi_status all_zero(const uint8_t *bytes, uint64_t count, const char *what
 
 /**
  * Check that the sections follow each other, each at the next multiple of 16, up to the end of the
- * file.
+ * file. A section of compact records ends where the next one begins: check_rest sees whether they
+ * do.
  */
 static qi_status check_sections(const uint8_t *qm, qi_error *err)
 {
     uint64_t const file_bytes = qm_u32(qm + QM_AT_FILE_BYTES);
+    uint32_t const form = qm_form(qm);
     uint64_t end = QM_HEADER_BYTES;
     for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++) {
         const struct section *s = &sections[i];
         uint64_t const offset = qm_u32(qm + s->at), count = qm_u32(qm + s->at + 4);
         uint64_t const start = (end + QM_ALIGNMENT - 1) / QM_ALIGNMENT * QM_ALIGNMENT;
-        uint32_t const record = is_short(qm) ? s->short_bytes : s->record_bytes;
+        uint32_t const record = record_bytes(s, form);
         if (count < s->least || count > s->most)
             return qi_fail(err, QI_ERR_FORMAT, s->what, -1, (int64_t)count, s->most);
         if (offset != start)
@@ -101,6 +104,9 @@ static qi_status check_sections(const uint8_t *qm, qi_error *err)
         if (st)
             return st;
         end = start + count * record;
+        uint32_t const next = qm_u32(qm + s->at + 8);
+        if (form == QM_FLAG_COMPACT && !s->bytes && next > end)
+            end = next;
     }
     if (end != file_bytes)
         return qi_fail(err, QI_ERR_FORMAT, "end of the data section", -1, (int64_t)end,
@@ -111,6 +117,10 @@ static qi_status check_sections(const uint8_t *qm, qi_error *err)
 qi_status qm_read_header(qi_model *m, qi_error *err)
 {
     const uint8_t *qm = m->qm;
+    uint32_t const flags = qm_u32(qm + QM_AT_FLAGS);
+    if (flags & UINT32_C(0xffff) & ~(uint32_t)QM_FLAGS ||
+        qm_form(qm) == (QM_FLAG_SHORT | QM_FLAG_COMPACT))
+        return qi_fail(err, QI_ERR_FORMAT, "flags", -1, flags, QM_FLAGS);
     qi_status const st = check_sections(qm, err);
     if (st)
         return st;
@@ -272,28 +282,53 @@ static qi_status check_codes(const qi_tensor *t, int32_t index, qi_error *err)
     return QI_OK;
 }
 
-static qi_status read_storage(const qi_model *m, qi_tensor *t, const uint8_t *p, int32_t index,
-                              qi_error *err)
+/** A constant begins at a multiple of this. */
+static uint32_t alignment_of(const qi_tensor *t, uint32_t form)
 {
-    uint32_t const offset = qm_u32(p + QM_TENSOR_DATA);
+    int const is_aligned = !form || (form == QM_FLAG_COMPACT && t->bytes >= QM_ALIGNMENT);
+    return is_aligned ? QM_ALIGNMENT : (uint32_t)qi_type_bytes(t->type);
+}
+
+/** The offset that the place of a compact constant means. */
+static uint32_t offset_of(const qm_walk *walk, uint32_t place, uint32_t alignment)
+{
+    return place ? place - 1 : (walk->data + alignment - 1) / alignment * alignment;
+}
+
+/** After codes, the next constant begins at a multiple of 16. */
+static uint32_t end_of(const qi_tensor *t, uint32_t offset)
+{
+    uint32_t const end = offset + (uint32_t)t->bytes;
+    return qi_type_has_codes(t->type) ? (end + QM_ALIGNMENT - 1) / QM_ALIGNMENT * QM_ALIGNMENT
+                                      : end;
+}
+
+static qi_status read_storage(const qi_model *m, qm_walk *walk, qi_tensor *t, const uint8_t *p,
+                              int32_t index, qi_error *err)
+{
+    uint32_t offset = qm_u32(p + QM_TENSOR_DATA);
     t->kind = p[QM_TENSOR_KIND];
     if (t->kind > QI_STATE)
         return qi_fail(err, QI_ERR_FORMAT, "kind", index, t->kind, QI_STATE);
     qi_status const packing = qm_read_packing(t, p, index, err);
     if (packing)
         return packing;
-    if (!is_short(m->qm) && qm_u32(p + QM_TENSOR_SIZE) != t->bytes)
+    if (!walk->form && qm_u32(p + QM_TENSOR_SIZE) != t->bytes)
         return qi_fail(err, QI_ERR_FORMAT, "size", index, qm_u32(p + QM_TENSOR_SIZE),
                        (int64_t)t->bytes);
     if (t->kind != QI_CONSTANT)
         return offset ? qi_fail(err, QI_ERR_FORMAT, "data of an activation", index, offset, 0)
                       : QI_OK;
-    uint32_t const alignment = is_short(m->qm) ? (uint32_t)qi_type_bytes(t->type) : QM_ALIGNMENT;
+    uint32_t const alignment = alignment_of(t, walk->form);
+    if (walk->form == QM_FLAG_COMPACT)
+        offset = offset_of(walk, offset, alignment);
     qi_status const st =
         qm_check_data(m, offset, t->bytes, alignment, "data of a tensor", index, err);
     if (st)
         return st;
-    t->data = m->data + offset;
+    t->data = t->packing == QM_DERIVED ? NULL : m->data + offset;
+    uint32_t const end = end_of(t, offset);
+    walk->data = end > walk->data ? end : walk->data;
     return QI_OK;
 }
 
@@ -322,7 +357,7 @@ static qi_status check_constants(const qi_model *m, qi_error *err)
     uint64_t bytes = 0;
     for (int32_t i = 0; i < m->n_tensors; i++) {
         const qi_tensor *t = &m->tensors[i];
-        if (t->kind != QI_CONSTANT)
+        if (t->kind != QI_CONSTANT || !t->data)
             continue;
         int32_t const first = first_with_bytes(m, i);
         bytes += first == i ? t->bytes : 0;
@@ -336,11 +371,28 @@ static qi_status check_constants(const qi_model *m, qi_error *err)
     return QI_OK;
 }
 
-static qi_status read_tensor(qi_model *m, int32_t index, qi_error *err)
+/** A compact record that is cut off, or has a number that is none. */
+static qi_status bad_record(const qi_model *m, const char *what, int32_t index, qi_error *err)
+{
+    return qi_fail(err, QI_ERR_FORMAT, what, index, qm_form(m->qm), 0);
+}
+
+/** After the last record of a section only its padding is left: fewer than 16 bytes, zeros. */
+static qi_status check_rest(const qm_walk *walk, const char *what, qi_error *err)
+{
+    uint64_t const left = (uint64_t)(walk->end - walk->at);
+    if (left >= QM_ALIGNMENT)
+        return qi_fail(err, QI_ERR_FORMAT, what, -1, (int64_t)left, QM_ALIGNMENT - 1);
+    return all_zero(walk->at, left, what, -1, err);
+}
+
+static qi_status read_tensor(qi_model *m, qm_walk *walk, int32_t index, qi_error *err)
 {
     uint8_t room[QM_TENSOR_BYTES];
-    const uint8_t *p = qm_tensor_record(m->qm, index, room);
+    const uint8_t *p = qm_next_tensor(walk, room);
     qi_tensor *t = &m->tensors[index];
+    if (!p)
+        return bad_record(m, "record of a tensor", index, err);
     *t = (qi_tensor){.rank = p[QM_TENSOR_RANK], .border = p[QM_TENSOR_BORDER]};
     t->channel_scales = qm_i32(p + QM_TENSOR_CHANNEL_SCALES);
     t->source_index = qm_i32(p + QM_TENSOR_SOURCE_INDEX);
@@ -350,7 +402,7 @@ static qi_status read_tensor(qi_model *m, int32_t index, qi_error *err)
     if (!st)
         st = read_dims(t, p, index, err);
     if (!st)
-        st = read_storage(m, t, p, index, err);
+        st = read_storage(m, walk, t, p, index, err);
     if (!st && t->source_index < -1)
         st = qi_fail(err, QI_ERR_FORMAT, "source_index", index, t->source_index, -1);
     int const most_border = t->type == QI_S64 ? QI_BORDER_NONE : QI_BORDER_EVEN;
@@ -397,8 +449,8 @@ static qi_status check_channel_scales(const qi_model *m, int32_t index, qi_error
     if (t->zero_point)
         return qi_fail(err, QI_ERR_FORMAT, "zero_point beside channel_scales", index, t->zero_point,
                        0);
-    if (is_checked(m, index, scales))
-        return QI_OK;
+    if (!scales->data || is_checked(m, index, scales))
+        return QI_OK; /* qm_check_packed_inputs checks scales that follow from multipliers */
     const int32_t *bits = scales->data;
     for (int32_t i = 0; i < scales->dims[0]; i++)
         if (!qm_is_scale((uint32_t)bits[i]))
@@ -409,9 +461,12 @@ static qi_status check_channel_scales(const qi_model *m, int32_t index, qi_error
 
 qi_status qm_read_tensors(qi_model *m, qi_error *err)
 {
+    qm_walk walk = qm_walk_tensors(m->qm);
     qi_status st = QI_OK;
     for (int32_t i = 0; !st && i < m->n_tensors; i++)
-        st = read_tensor(m, i, err);
+        st = read_tensor(m, &walk, i, err);
+    if (!st)
+        st = check_rest(&walk, "bytes after the last tensor", err);
     if (!st)
         st = check_constants(m, err);
     for (int32_t i = 0; !st && i < m->n_tensors; i++)
@@ -466,12 +521,15 @@ const qi_kernel *qi_kernel_in(const qi_kernel_list *list, const char *name)
     return NULL;
 }
 
-static qi_status read_node(qi_model *m, const qi_kernel_set *kernels, int32_t index, qi_error *err)
+static qi_status read_node(qi_model *m, qm_walk *walk, const qi_kernel_set *kernels, int32_t index,
+                           qi_error *err)
 {
     uint8_t room[QM_NODE_BYTES];
-    const uint8_t *p = qm_node_record(m->qm, index, room);
+    const uint8_t *p = qm_next_node(walk, room);
     qi_node *node = &m->nodes[index];
     const char *op = NULL;
+    if (!p)
+        return bad_record(m, "record of a node", index, err);
     uint32_t const rounding = qm_u32(p + QM_NODE_ROUNDING), fraction = qm_u32(p + QM_NODE_FRACTION);
     *node = (qi_node){.max_accumulator = qm_i64(p + QM_NODE_MAX_ACCUMULATOR)};
     qi_status st = read_node_ranges(m, node, p, index, err);
@@ -500,8 +558,9 @@ static qi_status read_node(qi_model *m, const qi_kernel_set *kernels, int32_t in
 
 qi_status qm_read_nodes(qi_model *m, const qi_kernel_set *kernels, qi_error *err)
 {
+    qm_walk walk = qm_walk_nodes(m->qm);
     qi_status st = QI_OK;
     for (int32_t i = 0; !st && i < m->n_nodes; i++)
-        st = read_node(m, kernels, i, err);
-    return st;
+        st = read_node(m, &walk, kernels, i, err);
+    return st ? st : check_rest(&walk, "bytes after the last node", err);
 }

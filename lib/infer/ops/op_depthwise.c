@@ -61,7 +61,7 @@ const qi_kernel qi_kernel_depthwise_conv2d = {.name = "depthwise_conv2d",
                                               .run = run,
                                               .products = QI_PRODUCTS_LAST,
                                               .max_fraction = QI_MAX_FRACTION,
-                                              .reads_packed = 1};
+                                              .reads_packed = QI_READS_CODES | QI_READS_NARROW};
 
 /** Inputs 1 to 4, the weights and how their sums are scaled, are constants. */
 const qi_code qi_code_depthwise_conv2d = {

@@ -41,14 +41,19 @@ for bits in 8 4 2; do
     same "a .qm becomes the same file" "small$bits.qm" "again$bits.qm"
     check "plain$bits.qm packed" "$tools/qat-export" "plain$bits.qm" "packed$bits.qm" --pack yes
     same "a .qm that is packed again is the first one" "w$bits.qm" "packed$bits.qm"
-    for form in w plain small; do answers "$form$bits.qm" "$form$bits.txt"; done
+    check "w$bits.qm with records of a fixed length" "$tools/qat-export" "w$bits.qm" "fixed$bits.qm" --compact no
+    has "the output says so" "^fixed$bits.qm: [0-9]+ bytes, qm, not compact$" out.txt
+    check "and compact again" "$tools/qat-export" "fixed$bits.qm" "compact$bits.qm" --compact yes
+    same "it is the first one" "w$bits.qm" "compact$bits.qm"
+    for form in w plain small fixed; do answers "$form$bits.qm" "$form$bits.txt"; done
     same "w$bits: figures packed and not packed" "w$bits.txt" "plain$bits.txt"
+    same "w$bits: figures compact and not compact" "w$bits.txt" "fixed$bits.txt"
     for form in w small; do grep '^quantized' "$form$bits.txt" >"$form$bits.figures"; done
     same "w$bits: the same figures stripped" "w$bits.figures" "small$bits.figures"
-    echo "   $bits bits: $(size "plain$bits.qm") bytes, packed $(size "w$bits.qm"), stripped $(size "small$bits.qm")"
+    echo "   $bits bits: $(size "plain$bits.qm") bytes, packed $(size "w$bits.qm"), stripped $(size "small$bits.qm"), not compact $(size "fixed$bits.qm")"
 done
 same "8 bits: nothing is packed" w8.qm plain8.qm
-at_most "4 bits, stripped, KB" "$(size small4.qm) / 1024" 6.5
+at_most "4 bits, stripped, KB" "$(size small4.qm) / 1024" 6
 
 # ---------------------------------------------------------------- parts
 for part in names description labels test scales; do
@@ -65,7 +70,7 @@ refuses "--strip of another format" 2 "are of the format qm" "$tools/qat-export"
 refuses "a .qm as a .qm" 2 "is a .qm already" "$tools/qat-export" w4.qm part.qm
 
 # ---------------------------------------------------------------- where the bytes are
-for file in w8 w4 w2 plain4 small4; do
+for file in w8 w4 w2 plain4 small4 fixed4; do
     check "qat-inspect $file.qm" "$tools/qat-inspect" $file.qm
     total=$(sed -n 's/^total  *//p' out.txt)
     if [ "$total" = "$(size $file.qm)" ]; then ok "its table adds up to the file's $total bytes"; else
@@ -77,20 +82,31 @@ has "JSON has the layers' bytes" '"file_bytes": \{"layers": \[' out.txt
 has "JSON says how weights are packed" '"packing": 4, "listed": 0, "bytes_in_file": 3456' out.txt
 
 # ---------------------------------------------------------------- ResNet-20, a step each
-for bits in 8 4 2; do
+resnet() { # resnet <bits> <layout>: its .qm, and stripped
     printf '[data]\nkind = digits\nheight = 32\ntrain_count = 64\ntest_count = 8\n[model]\narch = resnet20
-[train]\nsteps = 2\nbatch = 8\n[quant]\nenabled = yes\nlayout = int8\nquant_delay = 1\nweight_bits = %s\n' $bits >resnet.ini
-    check "ResNet-20, $bits bits: a step" "$tools/qat-train" resnet.ini --out "resnet$bits"
-    check "its export" "$tools/qat-export" "resnet$bits/last.ckpt" "resnet$bits.qm" --samples 4
-    check "its export, stripped" "$tools/qat-export" "resnet$bits.qm" "short$bits.qm" --strip
-    echo "   ResNet-20, $bits bits: $(size "resnet$bits.qm") bytes, stripped $(size "short$bits.qm")"
+[train]\nsteps = 2\nbatch = 8\n[quant]\nenabled = yes\nlayout = %s\nquant_delay = 1\nweight_bits = %s\n' $2 $1 >resnet.ini
+    check "ResNet-20, $2, $1 bits: a step" "$tools/qat-train" resnet.ini --out "resnet$1$2"
+    check "its export" "$tools/qat-export" "resnet$1$2/last.ckpt" "resnet$1$2.qm" --samples 4
+    check "its export, stripped" "$tools/qat-export" "resnet$1$2.qm" "short$1$2.qm" --strip
+    echo "   ResNet-20, $2, $1 bits: $(size "resnet$1$2.qm") bytes, stripped $(size "short$1$2.qm")"
+}
+for layout in int8 uint8; do
+    for bits in 8 4 2; do resnet $bits $layout; done
+    at_most "ResNet-20, $layout, 4 bits: its part of the 8-bit file" "$(size resnet4$layout.qm) / $(size resnet8$layout.qm)" 0.53
+    at_most "ResNet-20, $layout, 2 bits: its part of the 8-bit file" "$(size resnet2$layout.qm) / $(size resnet8$layout.qm)" 0.25
 done
-at_most "ResNet-20, 4 bits, stripped: its part of the 8-bit file" "$(size short4.qm) / $(size resnet8.qm)" 0.53
-at_most "ResNet-20, 4 bits, whole" "$(size resnet4.qm) / $(size resnet8.qm)" 0.56
-at_most "ResNet-20, 2 bits, whole" "$(size resnet2.qm) / $(size resnet8.qm)" 0.30
+check "8 bits, int8, with records of a fixed length" "$tools/qat-export" resnet8int8.qm fixed.qm --compact no
+listing() { # listing <.qm>: tensors and ops, but for sizes and the bytes of shifts
+    "$tools/qat-inspect" "$1" | sed '1d; /^bytes of the file/,$d; / int32 .*shift$/d'
+    "$tools/qat-inspect" "$1" --tensor stage1/block1/conv1/weights/q --limit 0 # by the scales of channels
+}
+listing resnet8int8.qm >compact.txt
+listing fixed.qm >fixed.txt
+has "names are kept" " stage3/block3/conv2/bias_codes" compact.txt
+same "the compact file keeps every name, scale and range" compact.txt fixed.txt
 
 # Writers of other tools' formats need the scales of the channels.
-refuses "a stripped .qm as .tflite" 1 "were left out" "$tools/qat-export" short4.qm part.tflite
-refuses "a stripped .qm as .onnx" 1 "were left out" "$tools/qat-export" short4.qm part.onnx
-refuses "qat-debug of a stripped .qm" 1 "were left out" "$tools/qat-debug" short4.qm --recipe resnet.ini
+refuses "a stripped .qm as .tflite" 1 "were left out" "$tools/qat-export" short4int8.qm part.tflite
+refuses "a stripped .qm as .onnx" 1 "were left out" "$tools/qat-export" short4int8.qm part.onnx
+refuses "qat-debug of a stripped .qm" 1 "were left out" "$tools/qat-debug" short4int8.qm --recipe resnet.ini
 exit $failed

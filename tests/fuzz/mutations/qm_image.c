@@ -48,8 +48,8 @@ static void split_part(qm_section *section, qm_part part, const uint8_t *file, s
 
 int qm_split(qm_image *image, const uint8_t *file, size_t size)
 {
-    if (size < QM_HEADER_BYTES || (size > QM_AT_FLAGS && file[QM_AT_FLAGS] & QM_FLAG_SHORT))
-        return 0; /* short records change as bytes */
+    if (size < QM_HEADER_BYTES || file[QM_AT_FLAGS] & (QM_FLAG_SHORT | QM_FLAG_COMPACT))
+        return 0; /* short and compact records change as bytes */
     memcpy(image->header, file, QM_HEADER_BYTES);
     for (int i = 0; i < QM_PARTS; i++)
         split_part(&image->part[i], (qm_part)i, file, size);

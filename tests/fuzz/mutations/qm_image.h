@@ -29,7 +29,7 @@ uint8_t *qm_record(qm_image *image, qm_part part, size_t index);
 uint32_t qm_get(const uint8_t *p);
 void qm_put(uint8_t *p, uint32_t value);
 
-/** Take apart what of a file is there; 0: not even a header, or short records. */
+/** Take apart what of a file is there; 0: not even a header, or other records than long ones. */
 int qm_split(qm_image *image, const uint8_t *file, size_t size);
 /** Put together and seal; the size, 0: more than most bytes. */
 size_t qm_join(const qm_image *image, uint8_t *file, size_t most);

@@ -100,6 +100,8 @@ static int write_case(const char *golden, const char *name, const char *op, cons
     size_t count = 0;
     snprintf(path, sizeof path, "%s/%s", golden, name);
     qat_status const st = case_graph_load(&c, path, op, &err);
+    if (st == QAT_OK)
+        c.graph->form.fixed = true; /* the mutations know long records */
     int ok = st == QAT_OK && qat_qm_write(c.graph, &none, &qm, &count, &err) == QAT_OK;
     if (ok && count <= MOST_BYTES)
         ok = write_file(folder, name, qm, count);
@@ -137,6 +139,7 @@ static int write_sigmoid(const char *op, int32_t y_zero_point, const char *folde
     qat_qgraph *g = qat_qgraph_new();
     if (!g)
         return 0;
+    g->form.fixed = true;
     int const x = activation(g, 3), y = activation(g, y_zero_point);
     qat_qm_metadata metadata = {.description = op};
     int const ok =
@@ -193,7 +196,7 @@ static int row(qat_qgraph *g, int values)
 }
 
 /** fully_connected with packed weights. */
-static int write_packed(int bits, int different, int without, const char *folder)
+static int write_packed(int bits, int different, qat_qm_form form, const char *folder)
 {
     static const int32_t clamp[] = {-128, 127}, zeros[OUTPUTS] = {0}, mult = 1 << 30, shift = -6;
     char name[32];
@@ -203,8 +206,11 @@ static int write_packed(int bits, int different, int without, const char *folder
     if (!g)
         return 0;
     qat_qm_metadata metadata = {.description = "packed"};
-    snprintf(name, sizeof name, "packed_%d_%d%s", bits, different, without ? "_short" : "");
-    g->form.without = without;
+    snprintf(name, sizeof name, "packed_%d_%d%s", bits, different,
+             !form.fixed    ? "_compact"
+             : form.without ? "_short"
+                            : "");
+    g->form = form;
     int const in[] = {row(g, INPUTS), weights(g, bits, different, &largest),
                       qat_qgraph_constant_s32(g, "bias", OUTPUTS, 1, zeros, &err),
                       qat_qgraph_constant_s32(g, "mult", 1, 1, &mult, &err),
@@ -221,11 +227,14 @@ static int write_packed(int bits, int different, int without, const char *folder
 /** Every packing: of all codes of some bits, of three codes, of two, of a list of nine. */
 static int write_all_packed(const char *folder)
 {
-    int failures = !write_packed(2, 3, 0, folder) + !write_packed(2, 2, 0, folder) +
-                   !write_packed(6, 9, 0, folder);
-    failures += !write_packed(4, 16, QAT_QM_NAMES | QAT_QM_SCALES, folder);
+    qat_qm_form const fixed = {.fixed = true}, compact = {0};
+    qat_qm_form const bare = {.fixed = true, .without = QAT_QM_NAMES | QAT_QM_SCALES};
+    int failures = !write_packed(2, 3, fixed, folder) + !write_packed(2, 2, fixed, folder) +
+                   !write_packed(6, 9, fixed, folder);
+    failures += !write_packed(4, 16, bare, folder) + !write_packed(4, 16, compact, folder) +
+                !write_packed(2, 3, compact, folder);
     for (int bits = 2; bits < 8; bits++)
-        failures += !write_packed(bits, 1 << bits, 0, folder);
+        failures += !write_packed(bits, 1 << bits, fixed, folder);
     return failures;
 }
 

@@ -27,6 +27,7 @@ static uint8_t *small_model(size_t *count)
     int32_t const dims[] = {1, 4}, params[] = {1 << 30, 0, 0, 255};
     uint8_t const in[4] = {0, 1, 2, 255}, out[4] = {2, 2, 3, 129};
     qat_qgraph *g = qat_qgraph_new();
+    g->form.fixed = true; /* tests change fields in their places */
     ck_assert_ptr_nonnull(g);
     int const x = net_activation(g, c, 2, dims), y = net_activation(g, c, 2, dims);
     net_op(g, "requantize", QI_ROUND_TWICE, 1, &x, y, 4, params, 0);
@@ -132,6 +133,7 @@ static uint8_t *full_model(size_t *count)
     int32_t const softmax[] = {1 << 30, 23, -248}, axis = 3, fc_clamp[] = {0, 255};
     codes_of const middle = {QI_U8, 8, 128};
     qat_qgraph *g = qat_qgraph_new();
+    g->form.fixed = true; /* tests change fields in their places */
     ck_assert_ptr_nonnull(g);
     int const x = net_activation(g, c, 4, dims);
     int const a = convolution(g, table(g, x, c, dims), c, false);
@@ -315,6 +317,7 @@ static uint8_t *model_with_epilogue(size_t *count)
     codes_of const c = {QI_U8, 8, 3};
     int32_t const dims[] = {1, 4}, params[] = {1 << 30, 0, 0, 255}, extra = 77;
     qat_qgraph *g = qat_qgraph_new();
+    g->form.fixed = true; /* tests change fields in their places */
     ck_assert_ptr_nonnull(g);
     int const x = net_activation(g, c, 2, dims), y = net_activation(g, c, 2, dims);
     int const inputs[] = {y, net_s32(g, 1, 1, &extra)};

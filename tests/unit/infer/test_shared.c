@@ -70,6 +70,7 @@ static qat_qgraph *network(void)
     codes_of const x = {QI_U8, 8, 0};
     int32_t const dims[] = {2, WIDTH};
     qat_qgraph *g = qat_qgraph_new();
+    g->form.fixed = true; /* tests change fields in their places */
     struct constants const c = add_constants(g, x);
     int const twin = add_twin(g, c.weights);
     int from = net_activation(g, x, 2, dims);
@@ -122,6 +123,7 @@ static qat_qgraph *many_biases(int layers)
     int32_t const dims[] = {2, WIDTH}, clamp[] = {0, 255};
     int32_t bias[WIDTH] = {0};
     qat_qgraph *g = qat_qgraph_new();
+    g->form.fixed = true; /* tests change fields in their places */
     struct constants const c = add_constants(g, x);
     int from = net_activation(g, x, 2, dims);
     int const first = from;
@@ -167,6 +169,7 @@ static qat_qgraph *swishes(void)
     codes_of const x = {QI_S8, 8, -20}, f = {QI_S8, 8, -128};
     int32_t const dims[] = {SWISH_CODES}, mul[] = {1500000000, -6, -128, 127};
     qat_qgraph *g = qat_qgraph_new();
+    g->form.fixed = true; /* tests change fields in their places */
     int const first = net_activation(g, x, 1, dims);
     int from = first, last = first;
     for (int i = 0; i < SWISHES; i++) {
@@ -241,6 +244,7 @@ START_TEST(test_constants_are_held_once)
     int const twin = (int)(read->n_tensors - LAYERS - 2);
     ck_assert_ptr_nonnull(read->tensors[0].data);
     ck_assert_ptr_eq(read->tensors[twin].data, read->tensors[0].data);
+    read->form.fixed = true;
     uint8_t *written = net_write(read, NULL, NULL, &again);
     ck_assert_uint_eq(again, count);
     ck_assert_mem_eq(written, qm, count);
@@ -307,6 +311,7 @@ static int64_t macs_of(const char *op, const int32_t y_dims[4], int n_params, co
 {
     codes_of const c = {QI_U8, 8, 0};
     qat_qgraph *g = qat_qgraph_new();
+    g->form.fixed = true; /* tests change fields in their places */
     int const x = net_activation(g, c, 4, (const int32_t[]){1, 8, 8, 4});
     int const y = net_activation(g, c, 4, y_dims);
     qi_host *host = NULL;

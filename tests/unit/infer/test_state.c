@@ -74,6 +74,7 @@ static int random_ops(qat_qgraph *g, int next[STATES], uint64_t *seed)
 static qat_qgraph *new_graph(int next[STATES], int *output, uint64_t seed)
 {
     qat_qgraph *g = qat_qgraph_new();
+    g->form.fixed = true; /* tests change fields in their places */
     ck_assert_ptr_nonnull(g);
     *output = random_ops(g, next, &seed);
     return g;
@@ -337,6 +338,7 @@ static void open_svdf(qi_host **host, int wrong, int32_t value)
 {
     qat_error err;
     qat_qgraph *g = qat_qgraph_new();
+    g->form.fixed = true; /* tests change fields in their places */
     int32_t params[] = {1, 1 << 30, 1, 1 << 30, 1, -128, 127};
     int const x = matrix(g, QI_S8, 2, NULL), w = matrix(g, QI_S8, 2, (const int8_t[]){1, 2});
     int const time = matrix(g, QI_S16, 2, (const int16_t[]){3, 10});
@@ -407,6 +409,7 @@ static void open_lstm(qi_host **host, int32_t steps, uint64_t seed, int wrong, i
     int32_t params[LSTM_PARAMS];
     qat_error err;
     qat_qgraph *g = qat_qgraph_new();
+    g->form.fixed = true; /* tests change fields in their places */
     for (int i = 0; i < LSTM_PARAMS; i++)
         params[i] = i / 4 % 2 ? -2 : 1 << 30;
     memcpy(params + 16, ((const int32_t[]){1 << 30, -22, 2, 20000}), 4 * sizeof *params);

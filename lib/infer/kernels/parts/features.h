@@ -17,6 +17,9 @@
 #ifndef QK_PACKED
 #define QK_PACKED 1 /* weights whose codes share bytes */
 #endif
+#ifndef QK_NARROW
+#define QK_NARROW 1 /* shifts of a byte each */
+#endif
 #ifndef QK_DOUBLE
 #define QK_DOUBLE 1 /* QI_ROUND_DOUBLE */
 #endif

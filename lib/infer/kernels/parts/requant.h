@@ -9,12 +9,20 @@
 /** The numbers of a layer, with pointers resolved. */
 typedef struct qi_requant {
     const int32_t *bias, *mult, *shift;
+    const int8_t *narrow_shift;    /* if the shifts have a byte each; shift is then NULL */
     const int64_t *bias_s64;       /* if the bias has 64 bits; bias is then NULL */
     int32_t mult_step, shift_step; /* 1: one per channel; 0: one for all channels */
     int32_t rounding, fraction;
     int32_t zero_point, lo, hi; /* of the output */
     int32_t is_quick;           /* rounding TWICE, no fraction, every |accumulator| below 2^30 */
 } qi_requant;
+
+/** The shift of output channel o. */
+QK_INLINE int32_t qi_requant_shift(const qi_requant *r, int32_t o)
+{
+    int32_t const at = o * r->shift_step;
+    return QK_NARROW && r->narrow_shift ? r->narrow_shift[at] : r->shift[at];
+}
 
 /** The significand of QI_ROUND_DOUBLE for output channel o: its low 32 bits, then its high 21. */
 QK_INLINE int64_t qi_requant_significand(const qi_requant *r, int32_t o)
@@ -26,7 +34,7 @@ QK_INLINE int64_t qi_requant_significand(const qi_requant *r, int32_t o)
 /** The value of output channel o, without zero_point, for an accumulator with its bias. */
 QK_INLINE int32_t qi_requant_value(const qi_requant *r, int32_t o, int32_t acc)
 {
-    int32_t const shift = r->shift[o * r->shift_step];
+    int32_t const shift = qi_requant_shift(r, o);
     if (QK_DOUBLE && r->rounding == QI_ROUND_DOUBLE)
         return qi_requantize_double(acc, qi_requant_significand(r, o), shift);
     int32_t const mult = r->mult[o * r->mult_step];
@@ -58,7 +66,7 @@ QK_INLINE int32_t qi_requant_code(const qi_requant *r, int32_t o, int32_t sum)
  */
 QK_INLINE int32_t qi_requant_wide_code(const qi_requant *r, int32_t o, int64_t acc)
 {
-    int32_t const shift = r->shift[o * r->shift_step];
+    int32_t const shift = qi_requant_shift(r, o);
     int32_t value;
     acc += r->bias_s64 ? r->bias_s64[o] : r->bias[o];
     if (QK_DOUBLE && r->rounding == QI_ROUND_DOUBLE)
