@@ -61,7 +61,7 @@ static bool needs_feature(const co *o, const char *feature)
     } roundings[] = {
         {"QK_DOUBLE", QI_ROUND_DOUBLE}, {"QK_EVEN", QI_ROUND_EVEN}, {"QK_ONCE", QI_ROUND_ONCE}};
     bool is_known = !strcmp(feature, "QK_FRACTION") || !strcmp(feature, "QK_WIDE") ||
-                    !strcmp(feature, "QK_PACKED") || !strcmp(feature, "QK_NARROW");
+                    !strcmp(feature, "QK_PACKED") || !strcmp(feature, "QK_NARROW_SHIFT");
     bool is_needed = false;
     int rounding = -1;
     for (int i = 0; i < 3; i++)
@@ -74,10 +74,10 @@ static bool needs_feature(const co *o, const char *feature)
     }
     for (int32_t i = 0; i < qi_tensor_count(o->model); i++) {
         const qi_tensor *t = qi_tensor_at(o->model, i);
-        is_needed =
-            is_needed || (!strcmp(feature, "QK_WIDE") && t->type == QI_S16) ||
-            (!strcmp(feature, "QK_PACKED") && t->is_packed && t->type != QI_S32) ||
-            (!strcmp(feature, "QK_NARROW") && t->packing == QI_PACKING_NARROW && t->is_packed);
+        is_needed = is_needed || (!strcmp(feature, "QK_WIDE") && t->type == QI_S16) ||
+                    (!strcmp(feature, "QK_PACKED") && t->is_packed && t->type != QI_S32) ||
+                    (!strcmp(feature, "QK_NARROW_SHIFT") && t->packing == QI_PACKING_NARROW &&
+                     t->is_packed);
     }
     return is_needed || !(is_known || rounding >= 0);
 }

@@ -17,8 +17,8 @@
 #ifndef QK_PACKED
 #define QK_PACKED 1 /* weights whose codes share bytes */
 #endif
-#ifndef QK_NARROW
-#define QK_NARROW 1 /* shifts of a byte each */
+#ifndef QK_NARROW_SHIFT
+#define QK_NARROW_SHIFT 1 /* shifts of a byte each */
 #endif
 #ifndef QK_DOUBLE
 #define QK_DOUBLE 1 /* QI_ROUND_DOUBLE */

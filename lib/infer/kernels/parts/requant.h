@@ -21,7 +21,7 @@ typedef struct qi_requant {
 QK_INLINE int32_t qi_requant_shift(const qi_requant *r, int32_t o)
 {
     int32_t const at = o * r->shift_step;
-    return QK_NARROW && r->narrow_shift ? r->narrow_shift[at] : r->shift[at];
+    return QK_NARROW_SHIFT && r->narrow_shift ? r->narrow_shift[at] : r->shift[at];
 }
 
 /** The significand of QI_ROUND_DOUBLE for output channel o: its low 32 bits, then its high 21. */
