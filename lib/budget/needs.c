@@ -78,29 +78,14 @@ static qat_status add_choice(set_list *s, const budget_network *net, int item, i
     return QAT_OK;
 }
 
-/** Keys of [budget] as they are in a recipe without one. */
-static const char *const reset[] = {"budget.flash=0",
-                                    "budget.ram=0",
-                                    "budget.macs_bits=0",
-                                    "budget.weight_bits=2,3,4,8",
-                                    "budget.activation_bits=",
-                                    "budget.keep=",
-                                    "budget.sensitivity=measured",
-                                    "budget.samples=1000",
-                                    "budget.probes=16",
-                                    "budget.table="};
-enum { RESETS = sizeof reset / sizeof *reset };
-
 qat_status budget_recipe_of(qat_recipe **made, const qat_recipe *recipe, const budget_network *net,
                             const int *choice, budget_bits bits, qat_error *err)
 {
-    size_t const room = (size_t)net->n_items + RESETS + 1;
+    size_t const room = (size_t)net->n_items + 1;
     set_list s = {.text = calloc(room, sizeof *s.text), .at = calloc(room, sizeof *s.at)};
     char *text = NULL;
     *made = NULL;
     qat_status st = s.text && s.at ? QAT_OK : qat_out_of_memory(err, recipe->source);
-    for (int i = 0; !st && i < RESETS; i++)
-        s.at[s.n++] = reset[i];
     for (int i = 0; !st && i < net->n_items; i++) {
         const budget_tensor *t = &net->tensors[i];
         if (t->weights && bits == BUDGET_BYTE_WEIGHTS)
@@ -112,6 +97,8 @@ qat_status budget_recipe_of(qat_recipe **made, const qat_recipe *recipe, const b
         st = qat_recipe_write(recipe, &text, err);
     if (!st)
         st = qat_recipe_parse(made, text, recipe->source, s.at, s.n, err);
+    if (!st)
+        st = qat_recipe_reset(*made, "budget", err);
     free(text);
     free(s.text);
     free(s.at);

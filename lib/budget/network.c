@@ -5,6 +5,7 @@
 #include "fakequant/ops.h"
 #include "fakequant/schemes.h"
 #include "finetune/pattern.h"
+#include "infer/model/qm_layout.h"
 #include "layer/layer.h"
 #include "recipe/recipe.h"
 
@@ -13,22 +14,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BITS_MOST = 8, FILE_ALIGNMENT = 16, TRITS = 3, TRITS_OF_BYTE = 5 };
-
-/** The bytes of rows that share bytes as a form of packing says: `values` of them in `bytes`. */
-static int64_t rows_of(int64_t rows, int64_t row, int64_t values, int64_t bytes)
-{
-    return rows * ((row * bytes + values - 1) / values);
-}
+enum { BITS_MOST = 8 };
 
 int64_t budget_packed_bytes(const qat_shape *weights, int bits)
 {
-    int64_t const rows = weights->dims[0], row = (int64_t)qat_shape_count(weights) / rows;
-    int64_t bytes = rows_of(rows, row, 8, bits);
-    int64_t const trits = TRITS + rows_of(rows, row, TRITS_OF_BYTE, 1);
+    size_t const rows = (size_t)weights->dims[0], row = qat_shape_count(weights) / rows;
+    size_t bytes = rows * qm_packed_row_bytes(bits, row); /* of 8 bits: a byte each */
+    size_t const trits = QM_MOST_TRITS + rows * qm_packed_row_bytes(QI_TRITS, row);
     if (bits == 2 && trits < bytes)
         bytes = trits;
-    return (bytes + FILE_ALIGNMENT - 1) / FILE_ALIGNMENT * FILE_ALIGNMENT;
+    return (int64_t)((bytes + QM_ALIGNMENT - 1) / QM_ALIGNMENT * QM_ALIGNMENT);
 }
 
 /** Everything that is asked while items are found. */

@@ -6,9 +6,11 @@
 #include "base/number.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 enum { NUMBER_MAX = 40 };
@@ -67,23 +69,29 @@ static qat_status take_all(budget_table *t, const char *text, qat_error *err)
     return st;
 }
 
-qat_status budget_table_open(budget_table *t, const char *path, const char *head, bool forget,
-                             qat_error *err)
+/** Read the rows of the file, if there is one. */
+static qat_status read_file(budget_table *t, qat_error *err)
 {
     uint8_t *bytes = NULL;
     size_t count = 0;
-    *t = (budget_table){.path = strdup(path), .head = strdup(head)};
-    if (!t->path || !t->head)
-        return qat_out_of_memory(err, path);
-    if (forget || access(path, F_OK))
+    if (access(t->path, F_OK))
         return QAT_OK;
-    qat_status st = qat_file_read(path, BUDGET_TABLE_BYTES, &bytes, &count, err);
+    qat_status st = qat_file_read(t->path, BUDGET_TABLE_BYTES, &bytes, &count, err);
     char *text = st ? NULL : strndup((const char *)bytes, count);
     if (!st)
-        st = text ? take_all(t, text, err) : qat_out_of_memory(err, path);
+        st = text ? take_all(t, text, err) : qat_out_of_memory(err, t->path);
     free(text);
     free(bytes);
     return st;
+}
+
+qat_status budget_table_open(budget_table *t, const char *path, const char *head, bool forget,
+                             qat_error *err)
+{
+    *t = (budget_table){.path = strdup(path), .head = strdup(head), .replaces = forget};
+    if (!t->path || !t->head)
+        return qat_out_of_memory(err, path);
+    return forget ? QAT_OK : read_file(t, err);
 }
 
 void budget_table_free(budget_table *t)
@@ -106,7 +114,34 @@ bool budget_table_get(const budget_table *t, const char *key, double *value)
     return false;
 }
 
-static qat_status save(const budget_table *t, qat_error *err)
+/* ------------------------------------------------------------------ tables that processes share */
+
+/** Wait until no other process holds the folder of the table; -1: it cannot be held. */
+static int hold_folder(const budget_table *t)
+{
+    const char *slash = strrchr(t->path, '/');
+    char *folder = slash ? strndup(t->path, (size_t)(slash - t->path) + 1) : strdup(".");
+    int const fd = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    free(folder);
+    while (fd >= 0 && flock(fd, LOCK_EX) && errno == EINTR)
+        ;
+    return fd;
+}
+
+/** Take what other processes have put into the file since it was read. */
+static qat_status merge(budget_table *t, qat_error *err)
+{
+    budget_table there;
+    double value;
+    qat_status st = budget_table_open(&there, t->path, t->head, t->replaces, err);
+    for (size_t i = 0; !st && i < there.n; i++)
+        if (!budget_table_get(t, there.rows[i].key, &value))
+            st = add(t, there.rows[i].key, strlen(there.rows[i].key), there.rows[i].value, err);
+    budget_table_free(&there);
+    return st;
+}
+
+static qat_status write_file(const budget_table *t, qat_error *err)
 {
     qat_writer w = {0};
     qat_write_text(&w, "%s\n%s", t->head, columns);
@@ -115,6 +150,18 @@ static qat_status save(const budget_table *t, qat_error *err)
     qat_status const st = w.failed ? qat_out_of_memory(err, t->path)
                                    : qat_file_write_atomic(t->path, w.bytes, w.count, err);
     qat_writer_free(&w);
+    return st;
+}
+
+static qat_status save(budget_table *t, qat_error *err)
+{
+    int const held = hold_folder(t);
+    qat_status st = merge(t, err);
+    if (!st)
+        st = write_file(t, err);
+    t->replaces = t->replaces && st;
+    if (held >= 0)
+        close(held);
     return st;
 }
 

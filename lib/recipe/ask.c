@@ -43,6 +43,21 @@ double qat_recipe_number(const qat_recipe *recipe, const char *key)
                                      : NAN;
 }
 
+qat_status qat_recipe_reset(qat_recipe *recipe, const char *section, qat_error *err)
+{
+    int n;
+    const qat_key *keys = qat_recipe_keys(&n);
+    qat_status st = QAT_OK;
+    for (int i = 0; !st && i < n; i++) {
+        if (strcmp(keys[i].section, section) != 0)
+            continue;
+        st = qat_recipe_set_value(recipe, &keys[i], keys[i].initial, "default", err);
+        recipe->private_->given[i] = false;
+        recipe->private_->line_of[i] = 0;
+    }
+    return st;
+}
+
 /* ------------------------------------------------------------------ settings */
 
 /** Settings that are told also where they are the defaults. */

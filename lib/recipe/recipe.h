@@ -206,6 +206,9 @@ struct qat_recipe {
     struct qat_recipe_private *private_;
 };
 
+/** Give all keys of a section ("budget") their defaults, as if the recipe had no such section. */
+qat_status qat_recipe_reset(qat_recipe *recipe, const char *section, qat_error *err);
+
 /** quant.fraction as qat_quant_options.fraction. */
 int qat_recipe_fraction(const qat_recipe *recipe);
 

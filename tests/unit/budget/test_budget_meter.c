@@ -2,6 +2,7 @@
 #include "base/words.h"
 #include "budget/meter.h"
 #include "budget/search.h"
+#include "budget/table.h"
 #include "common/suite.h"
 #include "unit/train/train_runs.h"
 
@@ -243,6 +244,34 @@ START_TEST(patterns)
 }
 END_TEST
 
+/** Two searches that share a table: none loses what the other one measured. */
+START_TEST(tables_are_shared)
+{
+    char path[TEST_PATH_MAX];
+    budget_table first, second, third;
+    double one = 1, two = 2, three = 3, found;
+    test_temp_path(path, folder, "shared.csv");
+    must(budget_table_open(&first, path, "# head", false, &err));
+    must(budget_table_open(&second, path, "# head", false, &err));
+    must(budget_table_put(&first, "a,weights,4", &one, &err));
+    must(budget_table_put(&second, "b,weights,4", &two, &err));
+    must(budget_table_put(&first, "c,weights,4", &three, &err));
+    ck_assert(budget_table_get(&first, "b,weights,4", &found) && found == 2);
+    must(budget_table_open(&third, path, "# head", false, &err));
+    ck_assert_uint_eq(third.n, 3);
+    ck_assert(budget_table_get(&third, "a,weights,4", &found) && found == 1);
+    ck_assert(budget_table_get(&third, "c,weights,4", &found) && found == 3);
+    budget_table_free(&third);
+    must(budget_table_open(&third, path, "# other", true, &err)); /* forgets what is there */
+    must(budget_table_put(&third, "d,weights,4", &one, &err));
+    ck_assert_uint_eq(third.n, 1);
+    ck_assert_int_eq(budget_table_put(&first, "e,weights,4", &one, &err), QAT_ERR_STATE);
+    budget_table_free(&first);
+    budget_table_free(&second);
+    budget_table_free(&third);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("budget");
@@ -256,6 +285,7 @@ int main(void)
     tcase_add_test(cases, trace_is_that_of_the_hessian);
     tcase_add_test(cases, packed_bytes);
     tcase_add_test(cases, patterns);
+    tcase_add_test(cases, tables_are_shared);
     suite_add_tcase(suite, cases);
     return test_run_suite(suite);
 }
