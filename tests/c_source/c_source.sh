@@ -7,7 +7,7 @@
 # models.sh says which networks. Under the sanitizers it takes every eighth of them, and gcc compiles these with the
 # sanitizers too.
 set -u
-answers=${1:?} tests=${2:?}
+answers=$(realpath "${1:?}") tests=${2:?}
 tools=${QAT_BUILD_ROOT:?}/tools
 . "${QAT_SOURCE_ROOT:?}/tests/common/checks.sh"
 compiler=arm-none-eabi-gcc objdump=arm-none-eabi-objdump nm=arm-none-eabi-nm
