@@ -19,7 +19,7 @@ enum { BITS_MOST = 8 };
 int64_t budget_packed_bytes(const qat_shape *weights, int bits)
 {
     size_t const rows = (size_t)weights->dims[0], row = qat_shape_count(weights) / rows;
-    size_t bytes = rows * qm_packed_row_bytes(bits, row); /* of 8 bits: a byte each */
+    size_t bytes = rows * (bits < BITS_MOST ? qm_packed_row_bytes(bits, row) : row);
     size_t const trits = QM_MOST_TRITS + rows * qm_packed_row_bytes(QI_TRITS, row);
     if (bits == 2 && trits < bytes)
         bytes = trits;
