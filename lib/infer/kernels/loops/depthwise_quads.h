@@ -145,17 +145,15 @@ QK_HOT void qk_depthwise_store(const qi_requant *r, int32_t o, const qk_channel_
                                qk_clamping clamping)
 {
     const int32_t *bias = r->bias + o, *mult = r->mult + o * r->mult_step;
-    const int32_t *shift = r->shift + o * r->shift_step;
-    int32_t const mult_step = r->mult_step, shift_step = r->shift_step;
+    int32_t const mult_step = r->mult_step;
     int32_t const sums[4] = {s->a, s->b, s->c, s->d};
     qk_quick q = {0, 0, 0, r->zero_point, r->lo, r->hi};
     for (int i = 0; i < 4; i++) {
         q.twice_bias = 2 * bias[i];
         q.mult = *mult;
-        q.right = ~*shift;
+        q.right = ~qi_requant_shift(r, o + i);
         y[i] = qk_quick_code(&q, clamping, sums[i]);
         mult += mult_step;
-        shift += shift_step;
     }
 }
 

@@ -30,7 +30,7 @@ typedef struct qk_quick {
 /** Is the quick way the right one for channel o? */
 QK_HOT int qk_is_quick(const qi_requant *r, int32_t o)
 {
-    return r->is_quick && r->shift[o * r->shift_step] < 0;
+    return r->is_quick && qi_requant_shift(r, o) < 0;
 }
 
 QK_HOT qk_quick qk_quick_of(const qi_requant *r, int32_t o)
@@ -38,7 +38,7 @@ QK_HOT qk_quick qk_quick_of(const qi_requant *r, int32_t o)
     qk_quick q;
     q.twice_bias = (int32_t)(2 * (uint32_t)r->bias[o]);
     q.mult = r->mult[o * r->mult_step];
-    q.right = ~r->shift[o * r->shift_step];
+    q.right = ~qi_requant_shift(r, o);
     q.zero_point = r->zero_point;
     q.lo = r->lo;
     q.hi = r->hi;
