@@ -86,7 +86,7 @@ static qi_requant draw_requant(int32_t channels, int32_t depth, int may_be_doubl
 {
     static const int32_t roundings[] = {QI_ROUND_TWICE, QI_ROUND_TWICE, QI_ROUND_TWICE,
                                         QI_ROUND_EVEN, QI_ROUND_DOUBLE};
-    qi_requant r = {bias, mult, shift, NULL, 0, 0, 0, 0, 0, 0, 0, 0};
+    qi_requant r = {bias, mult, shift, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0};
     int32_t const is_signed = (int32_t)(draw() % 2), low = is_signed ? -128 : 0;
     int32_t const is_large = draw() % 4 == 0;
     r.rounding = roundings[draw() % (may_be_double ? 5 : 4)];
