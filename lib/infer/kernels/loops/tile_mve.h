@@ -161,7 +161,7 @@ QK_INLINE void qk_mve_quick_store(const qk_mve_quick *q, const qi_requant *r, in
     v = vaddq_n_s32(v, s->weights * q->a + r->bias[o]);
     v = vqrdmulhq_n_s32(v, r->mult[o * r->mult_step]);
     v = vaddq_s32(v, vshrq_n_s32(v, 31));
-    v = vrshlq_n_s32(v, r->shift[o * r->shift_step]);
+    v = vrshlq_n_s32(v, qi_requant_shift(r, o));
     v = vaddq_n_s32(v, q->zero_point);
     v = vminq_s32(vmaxq_s32(v, q->lo), q->hi);
     vstrbq_scatter_offset_s32((int8_t *)y, q->places, v);
