@@ -266,11 +266,18 @@ const qat_objects *qat_dataset_objects(const qat_dataset *dataset, int index)
     return dataset->info.has_objects ? dataset->kind->objects(dataset, index) : NULL;
 }
 
+static qat_status not_drawn(const qat_dataset *dataset, int index, qat_error *err)
+{
+    return qat_fail(err, QAT_ERR_STATE, "%s: sample %d was not drawn", dataset->info.name, index);
+}
+
 qat_status qat_dataset_picture(const qat_dataset *dataset, int index, qat_picture *picture,
                                qat_error *err)
 {
     const qat_dataset_info *info = &dataset->info;
     int label;
+    if (dataset->undrawn)
+        return not_drawn(dataset, index, err);
     if (dataset->kind->picture)
         return dataset->kind->picture(dataset, index, picture, err);
     *picture = (qat_picture){malloc(dataset->sample_bytes), info->height, info->width};
@@ -433,10 +440,10 @@ static qat_status resize_kept(qat_dataset *d, const qat_dataset_options *o, qat_
     const uint8_t *from = d->values;
     size_t const bytes = d->sample_bytes;
     qat_status st = qat_dataset_set_shape(d, old.name, old.count, hwc, QAT_SAMPLE_U8, err);
-    if (d->undrawn)
-        return st;
     if (!st)
         st = qat_dataset_hold(d, old.name, (uint64_t)old.count * d->sample_bytes, err);
+    if (d->undrawn)
+        return st;
     uint8_t *to = st ? NULL : qat_aligned_alloc((size_t)old.count * d->sample_bytes);
     if (!st && !to)
         st = qat_out_of_memory(err, old.name);
@@ -546,7 +553,6 @@ qat_status qat_dataset_get(const qat_dataset *dataset, int index, void *values, 
         return qat_fail(err, QAT_ERR_ARGUMENT, "%s: sample %d, not in 0..%d", dataset->info.name,
                         index, dataset->info.count - 1);
     if (dataset->undrawn)
-        return qat_fail(err, QAT_ERR_STATE, "%s: sample %d was not drawn", dataset->info.name,
-                        index);
+        return not_drawn(dataset, index, err);
     return dataset->kind->get(dataset, index, values, label, err);
 }

@@ -440,7 +440,7 @@ int main(int argc, char **argv)
                                                .separate_weights = separate_weights,
                                                .strict = strict},
                                        .is_asked = prefix || section || no_self_test ||
-                                                   caller_arena || separate_weights},
+                                                   caller_arena || separate_weights || strict},
                       &made);
     if ((opset || form) && strcmp(made.format->name, "onnx"))
         tool_usage(&me, "--opset and --form are of the format onnx");

@@ -137,7 +137,8 @@ typedef struct qat_dataset_options {
                           _unknown_, pieces of _background_noise_ are _silence_ (NULL: all classes,
                           and no others) */
     bool undrawn; /* procedural sets: nothing is drawn. The set tells its shape and its counts, and
-                     the classes of samples that have one; to get a sample is an error */
+                     the classes of samples that have one; to get a sample is an error. Ranges of
+                     real values are those of the kind, target_mean is 0, target_deviation 1 */
 } qat_dataset_options;
 
 /** What samples have to be learned beside a class, boxes or attributes. */

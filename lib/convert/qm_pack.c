@@ -212,9 +212,10 @@ static const qat_qop *layer_of(const qat_qgraph *graph, int weights)
     for (int i = 0; i < graph->n_ops; i++) {
         const qat_qop *op = &graph->ops[i];
         const qi_op *row = qi_op_named(op->op);
-        if (row && row->kernel->reads_packed & QI_READS_NARROW && op->n_inputs == INPUTS &&
-            op->inputs[WEIGHTS] == weights)
-            return op;
+        if (op->n_inputs > WEIGHTS && op->inputs[WEIGHTS] == weights)
+            return row && row->kernel->reads_packed & QI_READS_NARROW && op->n_inputs == INPUTS
+                       ? op
+                       : NULL;
     }
     return NULL;
 }

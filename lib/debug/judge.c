@@ -47,7 +47,9 @@ static double decibels(double signal, double noise)
 static void judge_weights(const struct judged *j, const qi_tensor *w)
 {
     const qat_graph *graph = j->d->simulated;
-    const qat_node *node = graph ? qat_graph_find(graph, w->name) : NULL;
+    char name[QAT_NAME_MAX];
+    qat_part_name(name, j->op->name, "weights/q"); /* a .qm may leave it out */
+    const qat_node *node = graph ? qat_graph_find(graph, *w->name ? w->name : name) : NULL;
     bool const known = node && qat_node_quantizes(node, true) &&
                        qat_shape_count(&node->shape) == qat_real_count(w);
     double signal = 0, noise = 0;

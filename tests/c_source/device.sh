@@ -4,7 +4,7 @@
 #
 #     device.sh ANSWERS TESTS      as c_source.sh
 set -u
-answers=${1:?} tests=${2:?}
+answers=$(realpath "${1:?}") tests=${2:?}
 tools=${QAT_BUILD_ROOT:?}/tools examples=${QAT_SOURCE_ROOT:?}/examples
 . "$QAT_SOURCE_ROOT/tests/common/checks.sh"
 random=10

@@ -68,7 +68,8 @@ beyond QAT_CHECKPOINT_MAX_BYTES "a checkpoint" "$tools/qat-inspect" large.ckpt
 rm large.ckpt
 
 # ---------------------------------------------------------------- .qm: fields of header, node, tensor
-check "a small model" "$tools/qat-import" "$source/tests/golden/data/ops/add_s8_06/model.tflite" good.qm
+check "a small model" "$tools/qat-import" "$source/tests/golden/data/ops/add_s8_06/model.tflite" compact.qm
+check "with records of one length" "$tools/qat-export" compact.qm good.qm --compact no
 u32() { # u32 <number>: its bytes
     for shift in 0 8 16 24; do printf "\\$(printf %03o $((($1 >> shift) & 255)))"; done
 }

@@ -42,7 +42,7 @@ static void write_scale(co *o, qat_writer *w, const qi_tensor *t)
             qat_write_text(w, ", scale %.9g", (double)float_of(t->scale_bits));
         return;
     }
-    const qi_tensor *scales = qi_tensor_at(o->model, t->channel_scales);
+    const qi_tensor *scales = qi_tensor_at(o->opened, t->channel_scales);
     float least = 0, most = 0;
     for (size_t i = 0; i < scales->bytes / sizeof(int32_t); i++) {
         float const s = float_of((uint32_t)qi_value_at(QI_S32, scales->data, i));

@@ -27,17 +27,37 @@ static bool is_needed(const co *o, int32_t tensor)
     return o->constants[tensor].name[0];
 }
 
-/** The constant that holds the byte at an address, or -1. */
-static int32_t constant_at(const co *o, const void *address)
+/** The constant that holds the byte at an address and most bytes behind it, or -1. */
+static int32_t constant_at(const co *o, const void *address, co_span type)
 {
     const uint8_t *at = address;
+    int32_t found = -1;
+    size_t most = 0;
     for (int32_t i = 0; i < qi_tensor_count(o->model); i++) {
         const qi_tensor *t = qi_tensor_at(o->model, i);
         const uint8_t *first = t->data;
-        if (is_needed(o, i) && at >= first && at < first + t->bytes)
-            return i;
+        if (!is_needed(o, i) || at < first || at >= first + t->bytes)
+            continue;
+        /* of one place, the one of this type */
+        size_t const behind = (size_t)(first + t->bytes - at) * 2 + co_span_is(type, element_of(t));
+        if (behind > most) {
+            most = behind;
+            found = i;
+        }
     }
-    return -1;
+    return found;
+}
+
+/** Has a constant the same bytes, of the same type? A file may share bytes in other ways, too. */
+static bool has_array(const co *o, const qi_tensor *t)
+{
+    for (int32_t i = 0; i < qi_tensor_count(o->model); i++) {
+        const qi_tensor *other = qi_tensor_at(o->model, i);
+        if (is_needed(o, i) && other->data == t->data && other->bytes == t->bytes &&
+            strcmp(element_of(other), element_of(t)) == 0)
+            return true;
+    }
+    return false;
 }
 
 /** A constant whose bytes another one has already needs no array. */
@@ -45,9 +65,7 @@ static void name_constant(co *o, int32_t layer, const char *role, int32_t tensor
 {
     const qi_tensor *t = qi_tensor_at(o->model, tensor);
     co_constant *c = &o->constants[tensor];
-    int32_t const there = constant_at(o, t->data);
-    if (t->kind != QI_CONSTANT || is_needed(o, tensor) ||
-        (there >= 0 && qi_tensor_at(o->model, there)->bytes >= t->bytes))
+    if (t->kind != QI_CONSTANT || is_needed(o, tensor) || has_array(o, t))
         return;
     snprintf(c->name, sizeof c->name, "%s_%d", role, (int)layer + 1);
     c->layer = layer;
@@ -63,9 +81,14 @@ void co_name_constants(co *o)
     for (int32_t n = 0; n < qi_node_count(o->model); n++) {
         const qi_node *node = o->layers[n].node;
         const qi_op *op = qi_op_named(node->kernel->name);
-        for (int32_t i = 0; i < node->n_inputs; i++)
-            name_constant(o, n, i < QI_OP_INPUTS && op->inputs[i] ? op->inputs[i] : "x",
-                          node->inputs[i]);
+        for (int32_t i = 0; i < node->n_inputs; i++) {
+            char role[24] = "x";
+            if (op->inputs[1] == NULL && i) /* concat: x, repeated */
+                snprintf(role, sizeof role, "x%d", (int)i);
+            else if (i < QI_OP_INPUTS && op->inputs[i])
+                snprintf(role, sizeof role, "%s", op->inputs[i]);
+            name_constant(o, n, role, node->inputs[i]);
+        }
     }
 }
 
@@ -113,7 +136,7 @@ void co_write_constants(co *o, int32_t layer)
 void co_write_pointer(void *context, qat_writer *w, const void *address, co_span type)
 {
     co *o = context;
-    int32_t const tensor = address ? constant_at(o, address) : -1;
+    int32_t const tensor = address ? constant_at(o, address, type) : -1;
     if (tensor < 0) {
         qat_write_text(w, "NULL");
         return;

@@ -23,10 +23,10 @@ for name in sorted(text):
 with open(out, "w", encoding="utf-8") as f:
     f.write('#include "export/c/pieces.h"\n\n')
     for i, name in enumerate(order):
-        numbers = [str(b) for b in text[name].encode()]
+        numbers = [str(b) for b in text[name].encode() + b"\0"]
         lines = [", ".join(numbers[k : k + 24]) for k in range(0, len(numbers), 24)]
         f.write(f"static const char text_{i}[] = {{\n    " + ",\n    ".join(lines) + "};\n\n")
     f.write("const co_header co_headers[] = {\n")
     for i, name in enumerate(order):
-        f.write(f'    {{"{name}", text_{i}, sizeof text_{i}}},\n')
+        f.write(f'    {{"{name}", text_{i}, sizeof text_{i} - 1}},\n')
     f.write("    {0}};\n")

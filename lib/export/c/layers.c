@@ -86,6 +86,8 @@ static qat_status prepare(co *o, co_layer *layer, const qi_node *node)
 qat_status co_prepare_layers(co *o)
 {
     int32_t const n = qi_node_count(o->model);
+    if (!n)
+        return qat_fail(o->err, QAT_ERR_UNSUPPORTED, "a model without layers");
     o->layers = qat_arena_array(&o->arena, (size_t)n, sizeof *o->layers);
     o->constants =
         qat_arena_array(&o->arena, (size_t)qi_tensor_count(o->model), sizeof *o->constants);

@@ -36,6 +36,7 @@ typedef struct co {
     const char *file;        /* the name of the header, without .h */
     char upper[CO_NAME_MAX]; /* the same in capitals, of macros */
     const qi_model *model;   /* as a device has it: packed, planned for the core's kernels */
+    const qi_model *opened;  /* the same one as a host has it: with the scales of channels */
     void *memory;            /* of the model */
     size_t arena_start;      /* what the engine keeps at the start of its arena, and the file not */
     size_t arena_bytes;

@@ -24,6 +24,7 @@ static qat_status open_model(co *o, const qi_host *host)
     if (!st)
         st = qi_model_init(&model, qm, bytes, NULL, o->memory, need, &err);
     o->model = model;
+    o->opened = qi_host_model(host);
     return st ? qi_error_tell(&err, "the model", o->err) : QAT_OK;
 }
 

@@ -104,10 +104,12 @@ QK_INLINE void qk_pairs_wide_line(const qk_pairs *p, qk_combine_fn *combine, con
 QK_INLINE void qk_pairs_run(const qk_pairs *p, qk_combine_fn *combine, int as_codes, const void *a,
                             const void *b, void *y, void *scratch)
 {
-    int32_t *table_a = (int32_t *)scratch, *table_b = table_a + QK_PAIRS_CODES;
+    int const has_tables = !QK_WIDE || !p->is_wide;
+    int32_t *table_a = (int32_t *)scratch;
+    int32_t *table_b = has_tables ? table_a + QK_PAIRS_CODES : table_a;
     const size_t *sa = p->a.stride, *sb = p->b.stride;
     size_t to = 0;
-    if (!QK_WIDE || !p->is_wide) {
+    if (has_tables) {
         qk_pairs_table(p, &p->a, &p->of_a, as_codes ? 0 : p->a.zero_point, table_a);
         qk_pairs_table(p, &p->b, &p->of_b, as_codes ? 0 : p->b.zero_point, table_b);
     }

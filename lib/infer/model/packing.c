@@ -202,6 +202,11 @@ int qi_same_packing(const qi_tensor *a, const qi_tensor *b)
            a->bits == b->bits && a->dims[0] == b->dims[0] && qi_count(a) == qi_count(b);
 }
 
+static int is_integers(const qi_tensor *t)
+{
+    return t->kind == QI_CONSTANT && t->type == QI_S32;
+}
+
 const qi_node *qm_scaled_node(const qi_model *m, int32_t scales)
 {
     int32_t w = 0;
@@ -209,24 +214,37 @@ const qi_node *qm_scaled_node(const qi_model *m, int32_t scales)
         w++;
     for (int32_t i = 0; i < m->n_nodes; i++) {
         const qi_node *node = &m->nodes[i];
-        int const is_layer = (node->kernel->reads_packed & QI_READS_NARROW) && node->n_inputs == 5;
-        if (!is_layer || node->inputs[1] != w)
+        if (node->n_inputs < 2 || node->inputs[1] != w)
             continue;
-        int64_t const n = m->tensors[scales].dims[0];
-        int64_t const shifts = qi_count(qi_input(m, node, 4));
-        int const fits = qi_count(qi_input(m, node, 3)) == n && (shifts == n || shifts == 1);
+        if (!(node->kernel->reads_packed & QI_READS_NARROW) || node->n_inputs != 5)
+            return NULL;
+        const qi_tensor *mult = qi_input(m, node, 3), *shift = qi_input(m, node, 4);
+        int64_t const n = m->tensors[scales].dims[0], shifts = qi_count(shift);
+        int const fits = is_integers(mult) && !mult->is_packed && is_integers(shift) &&
+                         qi_count(mult) == n && (shifts == n || shifts == 1);
         return fits && m->tensors[node->inputs[0]].channel_scales < 0 ? node : NULL;
     }
     return NULL;
 }
 
-/** Scales that no file stores: each has its multipliers. */
+/**
+ * Scales that no file stores: each has its multipliers, and together they are not more than the
+ * file has bytes.
+ */
 static qi_status check_derived(const qi_model *m, qi_error *err)
 {
-    for (int32_t i = 0; i < m->n_tensors; i++)
-        if (m->tensors[i].packing == QM_DERIVED && !qm_scaled_node(m, i))
+    uint64_t bytes = 0;
+    for (int32_t i = 0; i < m->n_tensors; i++) {
+        if (m->tensors[i].packing != QM_DERIVED)
+            continue;
+        bytes += qi_unpacked_bytes(&m->tensors[i]);
+        if (!qm_scaled_node(m, i))
             return qi_fail(err, QI_ERR_FORMAT, "scales without multipliers", i,
                            m->tensors[i].dims[0], 0);
+        if (bytes > m->n_data)
+            return qi_fail(err, QI_ERR_FORMAT, "bytes of derived scales", i, (int64_t)bytes,
+                           m->n_data);
+    }
     return QI_OK;
 }
 

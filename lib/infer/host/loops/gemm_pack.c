@@ -296,14 +296,14 @@ static int fill_panel(const qi_packed *h, const qi_gemm_layer *layer, const qi_p
 static void fill_panels(qi_packed *h, const qi_gemm_layer *layer, const qi_panel_shape *shape,
                         int parts)
 {
-    int all = 1;
-    for (int32_t i = 0; i < qi_panels(h); i++)
-        all &= fill_panel(h, layer, shape, i, parts);
-    if (all)
+    int32_t i = 0;
+    while (i < qi_panels(h) && fill_panel(h, layer, shape, i, parts))
+        i++;
+    if (i == qi_panels(h))
         return;
     h->tail = QI_TAIL_TWICE;
-    for (int32_t i = 0; i < qi_panels(h); i++)
-        fill_panel(h, layer, shape, i, COLUMNS);
+    for (int32_t k = 0; k < qi_panels(h); k++)
+        fill_panel(h, layer, shape, k, k > i ? parts : COLUMNS);
 }
 
 void qi_pack_columns(qi_packed *h, const qi_gemm_layer *layer, const qi_panel_shape *shape)

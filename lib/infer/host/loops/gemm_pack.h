@@ -28,12 +28,15 @@ typedef struct qi_panel_shape {
 } qi_panel_shape;
 
 /**
- * How the accumulators of a layer become codes, those of rounding TWICE by one of three:
+ * How the accumulators of a layer become codes. Rounding TWICE has three ways:
  *
- *     LINE    one line a channel (sum_line.h), right for s >= 0: where codes below the zero_point
- * are clamped (lo >= zero_point), every n >= 1, and lines are found LINES   two lines a channel,
- * where every n >= 1 and lines are found TWICE   any multiplier SCALAR  roundings DOUBLE and EVEN,
- * one sum after the other SUMS rounding NONE: they do not; y holds int32 (gemm.h)
+ * - LINE: one line a channel (sum_line.h), right for s >= 0. Codes below the zero_point are clamped
+ *   (lo >= zero_point), every n >= 1, and lines are found.
+ * - LINES: two lines a channel. Every n >= 1, and lines are found.
+ * - TWICE: any multiplier.
+ *
+ * SCALAR is for the roundings DOUBLE and EVEN: one sum after the other. SUMS is for rounding NONE:
+ * they do not; y holds int32 (gemm.h).
  *
  * With a fraction f, sums are multiplied by 2^f first, and LATE_BIAS is added: the line's B, or the
  * file's bias.

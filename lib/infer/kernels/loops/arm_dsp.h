@@ -204,7 +204,7 @@ QK_HOT int32_t qk_limit_u8(int32_t x)
     __asm__("usat %0, #8, %1" : "=r"(x) : "r"(x));
     return x;
 #else
-    return x < 0 ? 0 : x > UINT8_MAX ? UINT8_MAX : x;
+    return x < 0 ? 0 : x > 255 ? 255 : x;
 #endif
 }
 

@@ -71,10 +71,11 @@ QK_APART void qk_mve_quad(const uint8_t *w, const uint8_t *x0, size_t pitch, siz
     const uint8_t *x1 = x0 + pitch, *x2 = x1 + pitch, *x3 = x2 + pitch;
     uint8x16_t const flips = vdupq_n_u8(flip);
     int32_t a = 0, b = 0, c = 0, d = 0, s = 0;
-    if (flip)
+    if (flip) {
         QK_MVE_QUAD("veor q0, q0, %q[flips]\n");
-    else
+    } else {
         QK_MVE_QUAD("");
+    }
     sums->a = a;
     sums->b = b;
     sums->c = c;
@@ -123,8 +124,9 @@ QK_INLINE const uint8_t *qk_mve_weights(const qi_tile *t, int32_t o)
 /** The sum of products of differences, from those of signed bytes. */
 QK_INLINE int32_t qk_mve_sum(const qi_tile *t, int32_t r, int32_t sum, int32_t weights)
 {
-    int32_t const a = 128 - t->x_codes.offset, b = 128 - t->weight_codes.offset;
-    return (int32_t)((uint32_t)sum + (uint32_t)(a * weights) + (uint32_t)b * (uint32_t)t->sums[r]);
+    uint32_t const a = (uint32_t)(128 - t->x_codes.offset);
+    uint32_t const b = (uint32_t)(128 - t->weight_codes.offset);
+    return (int32_t)((uint32_t)sum + a * (uint32_t)weights + b * (uint32_t)t->sums[r]);
 }
 
 QK_APART uint8_t qk_mve_code(const qi_tile *t, int32_t o, int32_t sum)
@@ -158,7 +160,7 @@ QK_INLINE void qk_mve_quick_store(const qk_mve_quick *q, const qi_requant *r, in
     v = vsetq_lane_s32(s->b, v, 1);
     v = vsetq_lane_s32(s->c, v, 2);
     v = vsetq_lane_s32(s->d, v, 3);
-    v = vaddq_n_s32(v, s->weights * q->a + r->bias[o]);
+    v = vaddq_n_s32(v, (int32_t)((uint32_t)s->weights * (uint32_t)q->a + (uint32_t)r->bias[o]));
     v = vqrdmulhq_n_s32(v, r->mult[o * r->mult_step]);
     v = vaddq_s32(v, vshrq_n_s32(v, 31));
     v = vrshlq_n_s32(v, qi_requant_shift(r, o));
