@@ -105,10 +105,13 @@ static void copy_block(struct copier *c, const char *text)
     copy_token(c);
 }
 
-/** A line that begins with '#', with the rest of it. */
+/** A line that begins with '#', with the rest of it and the lines that continue it. */
 static void copy_directive(struct copier *c)
 {
-    const char *stop = memchr(peek(c).at, '\n', (size_t)(c->rest.at + c->rest.n - peek(c).at));
+    const char *end = c->rest.at + c->rest.n, *stop = peek(c).at;
+    do
+        stop = memchr(stop + 1, '\n', (size_t)(end - stop - 1));
+    while (stop && stop[-1] == '\\');
     copy(c, stop ? (size_t)(stop - c->rest.at) : c->rest.n);
 }
 
@@ -139,16 +142,30 @@ static void copy_statement(struct copier *c, const char *text)
     }
 }
 
+/** A function, another declaration, or a directive, outside all functions. */
+static void copy_declaration(struct copier *c, const char *text)
+{
+    co_span const t = peek(c);
+    if (co_span_is(t, "#")) {
+        copy_directive(c);
+        return;
+    }
+    bool const has_fields =
+        co_span_is(t, "typedef") || co_span_is(t, "enum") || co_span_is(t, "struct");
+    while (peek(c).n && !has_fields && !is_next(c, "=") && !is_next(c, ";")) {
+        if (is_next(c, "{")) {
+            copy_block(c, text);
+            return;
+        }
+        copy_token(c);
+    }
+    copy_to(c, ';');
+}
+
 void co_write_strict(qat_writer *w, const co_piece *piece)
 {
     struct copier c = {piece->text, w};
-    co_span first = piece->code;
-    co_span const t = co_token(&first);
-    bool const is_function = !co_span_is(t, "typedef") && !co_span_is(t, "enum") &&
-                             !co_span_is(t, "struct") && !co_span_is(t, "#");
-    while (is_function && peek(&c).n && !is_next(&c, "{"))
-        copy_token(&c);
-    if (is_function && peek(&c).n)
-        copy_block(&c, piece->text.at);
+    while (peek(&c).n)
+        copy_declaration(&c, piece->text.at);
     copy(&c, c.rest.n);
 }
