@@ -69,7 +69,7 @@ wanted ops && compare ops "$ops"/*_[su]8_*/
 # shellcheck disable=SC2086
 {
     network convnet digits "3 5" $sixty
-    network bits4 digits "4 8" $sixty --set quant.weight_bits=4 --set quant.activation_bits=7
+    network bits4 digits "4 7" $sixty --set quant.weight_bits=4 --set quant.activation_bits=7
     network resnet20 shapes "4 5" $sixty --set model.arch=resnet20 --set model.width=8
     network mobilenet shapes "30 16" $sixty --set model.arch=mobilenet_v1 --set model.multiplier=0.25 --set train.lr=0.02
     network inception shapes "3 5" $sixty --set model.arch=inception_small
