@@ -1,5 +1,5 @@
 /** Private to lib/convert: weights of few codes, several in a byte, and
- *  integers of fewer than four. */
+ *  integers of fewer than four bytes. */
 #ifndef QAT_CONVERT_QM_PACK_H
 #define QAT_CONVERT_QM_PACK_H
 
