@@ -73,4 +73,6 @@ CROSS_PACKAGES="program:aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu
  file:/usr/aarch64-linux-gnu/include/stdio.h:libc6-dev-arm64-cross
  program:arm-linux-gnueabihf-gcc:gcc-arm-linux-gnueabihf
  file:/usr/arm-linux-gnueabihf/include/stdio.h:libc6-dev-armhf-cross
- program:arm-none-eabi-gcc:gcc-arm-none-eabi program:qemu-aarch64:qemu-user"
+ program:arm-none-eabi-gcc:gcc-arm-none-eabi program:qemu-aarch64:qemu-user
+ program:qemu-system-arm:qemu-system-arm program:qemu-system-riscv32:qemu-system-misc
+ program:riscv64-unknown-elf-gcc:gcc-riscv64-unknown-elf"
