@@ -101,6 +101,15 @@ typedef struct qat_quant_options {
                       it rises from 0 at weight_delay to all of it at step `dampened`; 0: none. Not
                       part of a checkpoint */
     int64_t dampened;
+    /**
+     * Weights of at most so many bits are frozen at a code if they oscillate; 0: none is. In
+     * training, a weight is frozen whose frequency of oscillations exceeds a threshold, which goes
+     * along half a cosine from freeze_threshold at weight_delay to freeze_threshold_end at step
+     * `dampened`. freeze_share is the share of a step in the average that the frequency is; 0: no
+     * more weights are frozen. Only freeze_bits is part of a checkpoint.
+     */
+    int freeze_bits;
+    double freeze_threshold, freeze_threshold_end, freeze_share;
     double range_rate; /* learning rate of learned ranges, as a multiple of the network's */
     int n_layers;
     qat_quant_layer

@@ -118,17 +118,47 @@ static cert_seen seen_of(const struct group *g, bool symmetric)
     return (cert_seen){(double)range[MIN], (double)range[MAX], (double)range[MEAN], learned};
 }
 
+/** What the checkpoint says about frozen weights: 2^20 plus the code, by weight, or 0. */
+static qat_status frozen_values(const struct group *g, const float **frozen)
+{
+    char name[2 * QAT_NAME_MAX];
+    snprintf(name, sizeof name, "%s/q/frozen", g->w->base);
+    *frozen = NULL;
+    bool const may = g->w->settings->weight_bits <= g->c->source->quant.freeze_bits;
+    return may ? cert_values(g->c, name, g->count, frozen) : QAT_OK;
+}
+
+/** The code of a frozen weight, within the codes of its bits. */
+static int32_t frozen_code(const struct group *g, float frozen)
+{
+    enum { FROZEN_ZERO = 1 << 20 };
+    int32_t const q = (frozen > 0 ? (int32_t)(frozen - FROZEN_ZERO) : 0) + g->t->zero_point;
+    return q < g->lo ? g->lo : q > g->hi ? g->hi : q;
+}
+
+static qat_status check_code(const struct group *g, size_t i, const float *frozen)
+{
+    bool const is_frozen = frozen && frozen[place(g, i)] > 0;
+    int32_t const fixed = is_frozen ? frozen_code(g, frozen[place(g, i)]) : 0;
+    if (is_frozen ? code(g, i) == fixed
+                  : cert_near_code(value(g, i), (double)g->scale, g->t->zero_point, g->lo, g->hi,
+                                   CODE_SLACK, code(g, i)))
+        return QAT_OK;
+    return refuse_code(g, i, is_frozen ? fixed : value(g, i) / (double)g->scale + g->t->zero_point);
+}
+
 static qat_status check_nearest(const struct group *g)
 {
+    const float *frozen;
     const cert_settings *s = g->w->settings;
     bool const symmetric = g->t->type == QI_S8 || s->symmetric;
     cert_grid const grid = cert_grid_of_quantizer(s->weights, seen_of(g, symmetric), symmetric,
                                                   s->power_of_two, g->lo, g->hi, FOLD_SLACK);
-    qat_status const st = cert_check_grid(g->c, g->name, &grid, g->scale, g->t->zero_point);
+    qat_status st = cert_check_grid(g->c, g->name, &grid, g->scale, g->t->zero_point);
+    if (!st)
+        st = frozen_values(g, &frozen);
     for (size_t i = 0; !st && i < size_of(g); i++)
-        if (!cert_near_code(value(g, i), (double)g->scale, g->t->zero_point, g->lo, g->hi,
-                            CODE_SLACK, code(g, i)))
-            return refuse_code(g, i, value(g, i) / (double)g->scale + g->t->zero_point);
+        st = check_code(g, i, frozen);
     return st;
 }
 
@@ -175,10 +205,9 @@ static qat_status check_magnitude(const struct group *g, bool ternary)
 
 /* ------------------------------------------------------------------ powers of two: inq */
 
-/** Frozen weights: 2^20 plus the code, by weight, and the exponent of each channel. */
+/** All weights are frozen, at codes times 2 to the exponent of each channel. */
 static qat_status check_frozen(const struct group *g)
 {
-    enum { FROZEN_ZERO = 1 << 20 };
     char name[2 * QAT_NAME_MAX];
     const float *frozen = NULL;
     int n = 0;
@@ -188,8 +217,7 @@ static qat_status check_frozen(const struct group *g)
     if (st)
         return st;
     for (size_t i = 0; i < size_of(g); i++) {
-        float const f = frozen[place(g, i)];
-        int32_t const expected = (f > 0 ? (int32_t)(f - FROZEN_ZERO) : 0) + g->t->zero_point;
+        int32_t const expected = frozen_code(g, frozen[place(g, i)]);
         if (code(g, i) != expected)
             return refuse_code(g, i, expected);
     }

@@ -184,7 +184,7 @@ static bool read_ranges(ckpt_reading *p, qat_quant_options *q)
     return good;
 }
 
-/** Not there if all layers read tensors as they come. */
+/** Not there if all layers read tensors as they come and nothing follows. */
 static bool read_input_bits(ckpt_reading *p, qat_quant_options *q)
 {
     bool good = true;
@@ -196,6 +196,13 @@ static bool read_input_bits(ckpt_reading *p, qat_quant_options *q)
         good &= !*bits || between(*bits, 2, 8);
     }
     return good && !p->r.bad;
+}
+
+/** Not there if no weight may be frozen. */
+static bool read_freeze_bits(ckpt_reading *p, qat_quant_options *q)
+{
+    q->freeze_bits = (int)qat_read_u32(&p->r);
+    return !p->r.bad && between(q->freeze_bits, 2, 8);
 }
 
 qat_status ckpt_read_quant(ckpt_reading *p)
@@ -225,6 +232,8 @@ qat_status ckpt_read_quant(ckpt_reading *p)
         return ckpt_bad_section(p, "a range's option outside its limits");
     if (p->r.at < p->r.end && !read_input_bits(p, q))
         return ckpt_bad_section(p, "input_bits outside its limits");
+    if (p->r.at < p->r.end && !read_freeze_bits(p, q))
+        return ckpt_bad_section(p, "freeze_bits outside its limits");
     return ckpt_close_section(p, rest);
 }
 

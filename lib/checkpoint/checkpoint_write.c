@@ -118,10 +118,10 @@ static bool reads_fewer_bits(const qat_quant_options *q)
     return any;
 }
 
-/** Nothing, if all layers read tensors as they come. */
+/** Nothing, if all layers read tensors as they come and nothing follows. */
 static void write_input_bits(qat_writer *w, const qat_quant_options *q)
 {
-    if (!reads_fewer_bits(q))
+    if (!reads_fewer_bits(q) && !q->freeze_bits)
         return;
     qat_write_u32(w, (uint32_t)q->input_bits);
     for (int i = 0; i < q->n_layers; i++)
@@ -146,6 +146,8 @@ static void write_quant(qat_writer *w, const qat_checkpoint *c)
     qat_write_f32(w, q->input_max);
     write_ranges(w, q);
     write_input_bits(w, q);
+    if (q->freeze_bits)
+        qat_write_u32(w, (uint32_t)q->freeze_bits);
     end_section(w, start);
 }
 

@@ -14,7 +14,7 @@
  *
  * A stage begins with the update of the step before it, so stage 1 is step 1 at the earliest. The
  * parameter `frozen` has the shape of the weights: 0 for a free weight, else the code plus
- * FROZEN_ZERO. The parameter `exponent` is n2 of each channel, set when its first weights are
+ * QAT_FROZEN_ZERO. The parameter `exponent` is n2 of each channel, set when its first weights are
  * frozen. Both are in checkpoints. If w is a trained parameter it is kept at y, so that weight
  * decay and momentum do not move it.
  */
@@ -27,7 +27,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { FROZEN_ZERO = 1 << 20, LEAST_BITS = 2, MOST_BITS = 5 };
+enum { LEAST_BITS = 2, MOST_BITS = 5 };
 
 static const double shares[INQ_STAGES] = {0.5, 0.75, 0.875, 1};
 
@@ -126,7 +126,7 @@ static void freeze_weight(const channel_of_weights *c, int i, double n2)
 {
     double const w = (double)weight(c, i);
     int const code = code_of(ldexp(fabs(w), -(int)n2), levels_of(c->node));
-    *frozen(c, i) = (float)(FROZEN_ZERO + (w < 0 ? -code : code));
+    *frozen(c, i) = (float)(QAT_FROZEN_ZERO + (w < 0 ? -code : code));
 }
 
 /** Freeze as many weights as the stage wants, the largest first. */
@@ -154,7 +154,7 @@ static int stages_reached(const qat_node *node, const qat_run *run)
 static float value_of(const channel_of_weights *c, int i)
 {
     int const n2 = (int)c->node->inputs[INQ_EXPONENT]->value[c->channel];
-    return *frozen(c, i) > 0 ? ldexpf(*frozen(c, i) - FROZEN_ZERO, n2) : weight(c, i);
+    return *frozen(c, i) > 0 ? ldexpf(*frozen(c, i) - QAT_FROZEN_ZERO, n2) : weight(c, i);
 }
 
 /** Set frozen weights back to y, so that weight decay and momentum do not move them. */

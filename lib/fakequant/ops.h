@@ -84,6 +84,10 @@ extern const qat_attr_def qat_fake_quant_weights_attrs[];
     [FQW_SYMMETRIC] = {                                                                            \
         "symmetric", QAT_ATTR_INT, 0, 0, 1, NULL, "layout=uint8; 1: zero_point in the middle"}
 
+/** A parameter "frozen" has 0 for a free weight, and this plus the code (less zero_point) of
+ * others. */
+enum { QAT_FROZEN_ZERO = 1 << 20 };
+
 /* bn_fold_weights (w, gamma, ema_variance) */
 enum { FOLDW_EPSILON, FOLDW_AXIS, FOLDW_DELAY, FOLDW_ATTRS };
 enum { FOLDW_W, FOLDW_GAMMA, FOLDW_EMA_VARIANCE, FOLDW_INPUTS };

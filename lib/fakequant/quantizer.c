@@ -35,13 +35,12 @@ int qat_quantizer_params(const qat_node *node, qat_param_def *defs, qat_error *e
     }
     int const channels = qat_quantizer_channels(node), learned = qz_learned_values(node);
     defs[0] = (qat_param_def){.name = "range", .shape = QAT_SHAPE(channels, QZ_RANGE_VALUES)};
-    if (learned == 0)
-        return 1;
-    defs[1] = (qat_param_def){.name = "learned",
-                              .shape = QAT_SHAPE(channels, learned),
-                              .trainable = true,
-                              .decay = qat_node_quantizer(node)->decays};
-    return 2;
+    if (learned > 0)
+        defs[1] = (qat_param_def){.name = "learned",
+                                  .shape = QAT_SHAPE(channels, learned),
+                                  .trainable = true,
+                                  .decay = qat_node_quantizer(node)->decays};
+    return qz_freeze_params(node, defs, learned > 0 ? 2 : 1);
 }
 
 qat_status qat_quantizer_shape(qat_node *node, qat_error *err)
@@ -81,8 +80,11 @@ static void forward_channel(void *context, int channel, int thread)
     qz_channel *c = &qz_channels_of(node)[channel];
     qat_weight_view const view = qat_weight_view_of(node);
     *c = qz_weight_channel(node, channel, state->learning);
-    for (int i = 0; i < view.outer; i++)
-        quantize(node, &c->p, qat_weight_run(&view, i, channel), (size_t)view.inner);
+    for (int i = 0; i < view.outer; i++) {
+        size_t const at = qat_weight_run(&view, i, channel);
+        quantize(node, &c->p, at, (size_t)view.inner);
+        qz_freeze_values(node, &c->p, at, (size_t)view.inner);
+    }
 }
 
 static void observe_tile(void *context, int tile, int thread)
@@ -145,32 +147,37 @@ void qat_quantizer_forward(qat_node *node, const qat_run *run)
 
 static const double PI = 3.14159265358979323846;
 
-/** lambda of this step: it rises from 0 along half a cosine. */
-static double dampening(const qat_node *node, const qat_run *run)
+double qz_half_cosine(const qat_node *node, const qat_run *run)
 {
-    double const most = node->attrs[QZ_DAMPEN], begin = node->attrs[QZ_DELAY],
-                 steps = node->attrs[QZ_DAMPENED] - begin;
-    if (most <= 0 || !qz_is_weights(node))
-        return 0;
+    double const begin = node->attrs[QZ_DELAY], steps = node->attrs[QZ_DAMPENED] - begin;
     double const done = steps > 0 ? fmin(((double)run->step - begin) / steps, 1) : 1;
-    return most * (1 - cos(PI * done)) / 2;
+    return (1 - cos(PI * done)) / 2;
 }
 
-/** The gradient of lambda (x - y)^2, y a constant, inside the range. */
+/** lambda of this step. */
+static double dampening(const qat_node *node, const qat_run *run)
+{
+    double const most = node->attrs[QZ_DAMPEN];
+    return most > 0 && qz_is_weights(node) ? most * qz_half_cosine(node, run) : 0;
+}
+
+/** The gradient of lambda (x - y)^2, y a constant, inside the range. frozen: NULL if none is. */
 static void dampen(float twice_lambda, const qat_qparams *p, const float *x, const float *y,
-                   size_t n, float *dx)
+                   const float *frozen, size_t n, float *dx)
 {
     for (size_t i = 0; i < n; i++)
-        dx[i] += x[i] >= p->min && x[i] <= p->max ? twice_lambda * (x[i] - y[i]) : 0;
+        if (!frozen || frozen[i] <= 0)
+            dx[i] += x[i] >= p->min && x[i] <= p->max ? twice_lambda * (x[i] - y[i]) : 0;
 }
 
 static void gradient(const qat_node *node, const qat_qparams *p, size_t at, size_t n,
                      qat_range_sums *sums)
 {
     const qat_quantizer *q = qat_node_quantizer(node);
-    const qat_node *x = node->inputs[0];
+    const qat_node *x = node->inputs[0], *frozen = qz_frozen_of(node);
     float *dx = x->grad ? x->grad + at : NULL;
     qat_grid const grid = qat_grid_of(node);
+    qz_freeze_gradient(node, at, n, sums);
     bool const plain = !q->backward && qat_learned_values(q, &grid) == 0;
     if (plain && dx)
         qat_fake_quant_gradient(p, x->value + at, node->grad + at, dx, n);
@@ -180,8 +187,8 @@ static void gradient(const qat_node *node, const qat_qparams *p, size_t at, size
         qat_range_gradient(p, q->margin, x->value + at, node->value + at, node->grad + at, n, dx,
                            sums);
     if (dx && qz_state_of(node)->dampening > 0)
-        dampen((float)(2 * qz_state_of(node)->dampening), p, x->value + at, node->value + at, n,
-               dx);
+        dampen((float)(2 * qz_state_of(node)->dampening), p, x->value + at, node->value + at,
+               frozen ? frozen->value + at : NULL, n, dx);
 }
 
 static void gradient_piece(void *context, int i, int thread)
@@ -270,6 +277,12 @@ const qat_attr_def qat_quantizer_attrs[] = {
     [QZ_DAMPEN] = {"dampen", QAT_ATTR_REAL, 0, 0, 1e6, NULL,
                    "weights: lambda, by which they are drawn to their codes at the end"},
     [QZ_DAMPENED] = {"dampened", QAT_ATTR_INT, 0, 0, QAT_NEVER, NULL,
-                     "the step from which on they are drawn with all of it"},
+                     "the step from which on they are drawn with all of it, and of last_threshold"},
+    [QZ_FREEZES] = {"freezes", QAT_ATTR_INT, 0, 0, 1, NULL, "weights; 1: they may be frozen"},
+    [QZ_FREEZE_SHARE] = {"freeze_share", QAT_ATTR_REAL, 0, 0, 1, NULL,
+                         "share of a step in the averages by which they are frozen; 0: none is"},
+    [QZ_THRESHOLD] = {"threshold", QAT_ATTR_REAL, 1, 0, 1, NULL,
+                      "the frequency of oscillations above which a weight is frozen, at first"},
+    [QZ_LAST_THRESHOLD] = {"last_threshold", QAT_ATTR_REAL, 1, 0, 1, NULL, "the same, at the end"},
     [QZ_ATTRS] = {NULL, QAT_ATTR_INT, 0, 0, 0, NULL, NULL},
 };

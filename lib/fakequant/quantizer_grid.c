@@ -4,7 +4,7 @@
  *     Z = clamp(round(lo - a / s), lo, hi)      range [(lo - Z) s, (hi - Z) s], 0 among its values
  */
 #include "fakequant/ops.h"
-#include "fakequant/quantizer.h"
+#include "fakequant/quantizer_op.h"
 
 #include <float.h>
 #include <math.h>
@@ -119,14 +119,17 @@ bool qat_is_learned_range(const char *param)
 
 bool qat_is_range(const char *param)
 {
-    return qat_is_learned_range(param) || ends_in(param, "/q/range") ||
-           ends_in(param, "/q/frozen") || ends_in(param, "/q/exponent");
+    static const char *const parts[] = {"/q/range", "/q/frozen", "/q/exponent", "/q/oscillation"};
+    bool is_part = qat_is_learned_range(param);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        is_part |= ends_in(param, parts[i]);
+    return is_part;
 }
 
 qat_node *qat_node_learned(const qat_node *node)
 {
-    const qat_quantizer *q = qat_node_quantizer(node);
-    return q && !q->qparams && node->n_inputs > QZ_LEARNED ? node->inputs[QZ_LEARNED] : NULL;
+    bool const learns = node->op && node->op->attrs == qat_quantizer_attrs;
+    return learns && qz_learned_values(node) > 0 ? node->inputs[QZ_LEARNED] : NULL;
 }
 
 int qat_quantizer_channels(const qat_node *node)

@@ -76,8 +76,30 @@ static inline bool qz_has_range(const qat_node *node, int channel)
     return range[QZ_STEPS] > 0 && range[QZ_MIN] < range[QZ_MAX];
 }
 
+/**
+ * How far the step is from the delay to `dampened`, along half a cosine: 0 to 1. Only after the
+ * delay.
+ */
+double qz_half_cosine(const qat_node *node, const qat_run *run);
+
 /** How many values a channel of this node learns. */
 int qz_learned_values(const qat_node *node);
+
+/* ------------------------------------------------------------------ frozen weights */
+
+/**
+ * The parameter "frozen" of weights that may be frozen: the code of each, as QAT_FROZEN_ZERO says.
+ * NULL: none may be.
+ */
+qat_node *qz_frozen_of(const qat_node *node);
+/** Its parameters, from defs[n] on; returns n and their number. */
+int qz_freeze_params(const qat_node *node, qat_param_def *defs, int n);
+/** Set the values of frozen weights among n from `at` on, which have the parameters p. */
+void qz_freeze_values(const qat_node *node, const qat_qparams *p, size_t at, size_t n);
+/** Add what frozen weights give to the gradient of the scale, and clear their own gradients. */
+void qz_freeze_gradient(const qat_node *node, size_t at, size_t n, qat_range_sums *sums);
+/** After a training step: follow the codes of a channel, and freeze those that oscillate. */
+void qz_freeze_update(const qat_node *node, const qat_run *run);
 
 /* ------------------------------------------------------------------ what a channel's range is */
 

@@ -5,6 +5,8 @@
  *                 weights:     range = of the current weights
  *                 learned = start(grid, range)
  *     learning    range stands still; learned = limit(what the optimizer made of it)
+ *
+ * Then weights that oscillate are frozen (quantizer_freeze.c).
  */
 #include "fakequant/ops.h"
 #include "fakequant/quantizer_op.h"
@@ -94,4 +96,5 @@ void qat_quantizer_update(qat_node *node, const qat_run *run)
         commit(node, c, qz_is_weights(node) ? qz_seen_in_weights(node, c) : batch_of_class(node));
         restart(node, c);
     }
+    qz_freeze_update(node, run);
 }

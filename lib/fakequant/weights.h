@@ -28,6 +28,9 @@ static inline size_t qat_weight_run(const qat_weight_view *view, int outer, int 
  */
 qat_qparams qat_weight_qparams(const qat_node *quantizer, int channel);
 
+/** May a node's weights be frozen at codes, so that its values are not those of its input? */
+bool qat_weights_freeze(const qat_node *quantizer);
+
 /** The parameters with which its last forward quantized. */
 const qat_qparams *qat_fake_quant_weights_params(const qat_node *fake_quant_weights, int channel);
 

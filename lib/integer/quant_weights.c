@@ -18,7 +18,7 @@
 static bool has_own_rule(const qat_node *weights)
 {
     const qat_quantizer *q = qat_node_quantizer(weights);
-    return q->forward || q->own_values;
+    return q->forward || q->own_values || qat_weights_freeze(weights);
 }
 
 /**

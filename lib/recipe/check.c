@@ -96,6 +96,8 @@ static qat_status check_forward(const qat_recipe *r, qat_error *err)
         key = "power_of_two";
     if (!key && r->quant.dampen > 0)
         key = "dampen";
+    if (!key && r->quant.freeze_threshold > 0)
+        key = "freeze_threshold";
     return key ? clash_in("quant", r, key, "forward", why, err) : check_layers_forward(r, err);
 }
 

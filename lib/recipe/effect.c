@@ -7,6 +7,7 @@
 #include "recipe/reader.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------ what keys need */
@@ -226,6 +227,22 @@ static bool has_inq(const qat_recipe *r)
     return found;
 }
 
+static bool freezes(const qat_recipe *r)
+{
+    return r->quant.freeze_threshold > 0;
+}
+
+/** Do some weights have so few bits that they may be frozen? */
+static bool has_few_bits(const qat_recipe *r)
+{
+    bool found = r->quant.weight_bits <= r->quant.freeze_bits;
+    for (int i = 0; i < r->n_quant_layers; i++)
+        for (int k = 0; k < r->quant_layers[i].n_entries; k++)
+            found |= !strcmp(r->quant_layers[i].entries[k].key, "weight_bits") &&
+                     atoi(r->quant_layers[i].entries[k].value) <= r->quant.freeze_bits;
+    return found;
+}
+
 static bool has_budget(const qat_recipe *r)
 {
     return r->budget.flash || r->budget.ram || r->budget.macs_bits;
@@ -266,6 +283,10 @@ static const condition scenes = {draws_objects, "data", "kind", "without data.ki
 static const condition parts = {crops_parts, "data", "crop_area", "without data.crop_area below 1"};
 static const condition inq = {has_inq, "quant", "weight_ranges",
                               "without quant.weight_ranges = inq"};
+static const condition freezing = {freezes, "quant", "freeze_threshold",
+                                   "without quant.freeze_threshold"};
+static const condition few_bits = {has_few_bits, "quant", "weight_bits",
+                                   "without a quant.weight_bits of at most quant.freeze_bits"};
 static const condition convnet = {is_convnet, "model", "arch", "without model.arch = convnet"};
 static const condition head = {has_head, "model", "arch",
                                "without model.arch = convnet, model.onnx or model.tflite"};
@@ -386,6 +407,10 @@ static const struct need {
     {"quant", "range_log_every", &quantized},
     {"quant", "forward", &quantized},
     {"quant", "inq_stages", &inq},
+    {"quant", "freeze_threshold", &few_bits},
+    {"quant", "freeze_threshold_end", &freezing},
+    {"quant", "freeze_share", &freezing},
+    {"quant", "freeze_bits", &freezing},
     {"budget", "probes", &traces},
     {"budget", "weight_bits", &budget},
     {"budget", "activation_bits", &budget},

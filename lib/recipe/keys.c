@@ -429,6 +429,16 @@ static const qat_key keys[] = {
     REAL(quant, dampen, "0", 0, 1e6,
          "how strongly weights are drawn to their codes at the end of the run, so that they do not "
          "oscillate between two; it rises from 0 when their quantization starts. 0: not at all"),
+    REAL(
+        quant, freeze_threshold, "0", 0, 1,
+        "a weight is frozen if the frequency of its oscillations, a share of steps, is above this; "
+        "0: none is"),
+    REAL(quant, freeze_threshold_end, "auto", 0, 1,
+         "the same at the end of the run, reached along half a cosine; auto: as at first"),
+    REAL(quant, freeze_share, "0.01", 0.000001, 1,
+         "share of each step in the averages of oscillations and codes; thresholds below it freeze "
+         "a weight the first time"),
+    INT(quant, freeze_bits, "4", 2, 8, "the most bits of weights that are frozen"),
     STEPS_LIST(quant, inq_stages, "",
                "inq: the four steps from which on 50, 75, 87.5 and 100 % of the weights are "
                "frozen; empty: after each quarter of the run"),

@@ -6,6 +6,7 @@
 
 #include "qat/quantizer.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -191,6 +192,17 @@ static void set_delays(qat_quant_options *q, const qat_recipe *r, int64_t per_ep
                                : total * i / QAT_INQ_STAGES;
 }
 
+static void set_freezing(qat_quant_options *q, const qat_recipe *r)
+{
+    double const end = r->quant.freeze_threshold_end;
+    if (r->quant.freeze_threshold <= 0)
+        return;
+    q->freeze_bits = (int)r->quant.freeze_bits;
+    q->freeze_threshold = r->quant.freeze_threshold;
+    q->freeze_threshold_end = isnan(end) ? q->freeze_threshold : end;
+    q->freeze_share = r->quant.freeze_share;
+}
+
 qat_status qat_recipe_quant_options(qat_quant_options *q, const qat_recipe *r,
                                     const qat_registry *registry, const qat_input_info *input,
                                     int64_t per_epoch, int64_t total, qat_error *err)
@@ -210,6 +222,7 @@ qat_status qat_recipe_quant_options(qat_quant_options *q, const qat_recipe *r,
     q->range_rate = r->quant.range_rate;
     q->dampen = r->quant.dampen;
     q->dampened = total;
+    set_freezing(q, r);
     q->fraction = qat_recipe_fraction(r);
     set_delays(q, r, per_epoch, total);
     qat_status st = set_ranges(q->weight_ranges, r, "weight_ranges", r->quant.weight_ranges, true,

@@ -179,6 +179,8 @@ struct qat_recipe {
         const char *ranges, *weight_ranges, *activation_ranges; /* names; "auto": as ranges */
         bool power_of_two;
         double range_rate, dampen;
+        double freeze_threshold, freeze_threshold_end, freeze_share; /* _end: NaN is auto */
+        int64_t freeze_bits;
         int64_t bn_reestimate;
         qat_steps range_log_every;
         qat_steps_list inq_stages;

@@ -18,6 +18,8 @@ qat_quant_options qat_quant_defaults(void)
                                .weight_ranges = "ema",
                                .activation_ranges = "ema",
                                .learn_delay = 1,
+                               .freeze_threshold = 1,
+                               .freeze_threshold_end = 1,
                                .range_rate = 1,
                                .fraction = QAT_FRACTION_AUTO,
                                .inq_stages = {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX}};
@@ -29,6 +31,7 @@ qat_quant_options qat_quant_observed(const qat_quant_options *options)
     strcpy(o.weight_ranges, "ema");
     strcpy(o.activation_ranges, "ema");
     o.power_of_two = false;
+    o.freeze_bits = 0;
     for (int i = 0; i < o.n_layers; i++) {
         o.layers[i].weight_ranges[0] = o.layers[i].activation_ranges[0] = 0;
         o.layers[i].power_of_two = -1;
@@ -111,9 +114,29 @@ static qat_status check_stages(const qat_quant_options *o, qat_error *err)
     return check_delay("inq_stages", o->inq_stages[0], err);
 }
 
+static bool is_share(double x)
+{
+    return x >= 0 && x <= 1;
+}
+
+static qat_status check_freezing(const qat_quant_options *o, qat_error *err)
+{
+    if (o->freeze_bits && check_bits("freeze_bits", o->freeze_bits, err))
+        return QAT_ERR_ARGUMENT;
+    if (is_share(o->freeze_threshold) && is_share(o->freeze_threshold_end) &&
+        is_share(o->freeze_share))
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_ARGUMENT,
+                    "freeze_threshold %g, freeze_threshold_end %g or freeze_share %g is not in "
+                    "0..1",
+                    o->freeze_threshold, o->freeze_threshold_end, o->freeze_share);
+}
+
 static qat_status check_ranges(const qat_quant_options *o, qat_error *err)
 {
     qat_status st = check_stages(o, err);
+    if (!st)
+        st = check_freezing(o, err);
     if (!st && o->learn_delay < 0)
         st = check_delay("learn_delay", o->learn_delay, err);
     if (!st && !(o->range_rate >= 0 && isfinite(o->range_rate)))
@@ -166,6 +189,8 @@ qat_status qat_quant_check_forward(const qat_quant_options *o, qat_error *err)
         return QAT_OK;
     if (o->dampen > 0)
         return not_on_integers(NULL, "dampen", "above 0", err);
+    if (o->freeze_bits)
+        return not_on_integers(NULL, "freeze_threshold", "above 0", err);
     st = check_observed(NULL, o->weight_ranges, o->activation_ranges, o->power_of_two, err);
     for (int i = 0; !st && i < o->n_layers; i++) {
         const qat_quant_layer *l = &o->layers[i];

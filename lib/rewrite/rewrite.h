@@ -8,6 +8,7 @@
  *     <weights>/q    fake_quant_weights              <weights>/fold   bn_fold_weights
  *     <node>/q/learned, <weights>/q/learned, <weights>/q/range     of quantizers that learn
  *     <weights>/q/frozen, <weights>/q/exponent     of inq_weights
+ *     <weights>/q/frozen, <weights>/q/oscillation  of weights that may be frozen
  *     <node>/raw     conv and bias that only batch statistics are taken from
  *     <bn>/bias      bn_fold_bias (eval)
  *     <bn>/depthwise, <bn>/ones, <bn>/rank4, <bn>/back     a batch norm or bias of its own
@@ -33,6 +34,7 @@ typedef struct rw_settings {
     bool symmetric, per_tensor; /* weights */
     bool power_of_two, is_float;
     double dampen;                       /* weights */
+    int freeze_bits;                     /* weights with at most so many may be frozen */
     const qat_op *weights, *activations; /* quantizers */
 } rw_settings;
 
@@ -136,6 +138,11 @@ qat_node *rw_apply_data(rw_maker *m, const qat_node *node, qat_node *const *data
 /** Copy the float node, which reads images. */
 qat_node *rw_copy(rw_maker *m, const qat_node *node);
 
+/** May weights with these settings be frozen? */
+static inline bool rw_freezes(const rw_settings *settings)
+{
+    return settings->weight_bits <= settings->freeze_bits;
+}
 /** The op for a quantizer's name, with this kind of scales. */
 const qat_op *rw_quantizer_op(const qat_op *named, const rw_settings *settings);
 /** Set the attributes of ops made by QAT_QUANTIZER_OP; other ops have none of them. */

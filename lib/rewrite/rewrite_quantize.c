@@ -24,7 +24,8 @@ const qat_op *rw_quantizer_op(const qat_op *named, const rw_settings *settings)
 {
     if (settings->power_of_two && named == &qat_op_fake_quant)
         return &qat_op_ema_grid;
-    if ((settings->power_of_two || settings->dampen > 0) && named == &qat_op_fake_quant_weights)
+    bool const more = settings->power_of_two || settings->dampen > 0 || rw_freezes(settings);
+    if (more && named == &qat_op_fake_quant_weights)
         return &qat_op_ema_grid_weights;
     return named;
 }
@@ -38,7 +39,16 @@ void rw_learning_attrs(const rw_maker *m, const qat_op *op, const rw_settings *s
     attrs[QZ_DECAY] = m->options->ema_decay;
     attrs[QZ_POWER_OF_TWO] = settings->power_of_two;
     attrs[QZ_DAMPEN] = settings->dampen;
-    attrs[QZ_DAMPENED] = settings->dampen > 0 ? (double)rw_delay(m, m->options->dampened) : 0;
+    attrs[QZ_DAMPENED] = settings->dampen > 0 || rw_freezes(settings)
+                             ? (double)rw_delay(m, m->options->dampened)
+                             : 0;
+    attrs[QZ_THRESHOLD] = attrs[QZ_LAST_THRESHOLD] = 1;
+    if (!qat_op_quantizer(op)->weights || !rw_freezes(settings))
+        return;
+    attrs[QZ_FREEZES] = 1;
+    attrs[QZ_FREEZE_SHARE] = m->training ? m->options->freeze_share : 0;
+    attrs[QZ_THRESHOLD] = m->options->freeze_threshold;
+    attrs[QZ_LAST_THRESHOLD] = m->options->freeze_threshold_end;
 }
 
 /** The attributes that all fake_quant nodes have, for a tensor with these settings. */

@@ -171,7 +171,8 @@ static qat_status settings_of_all(const rw_analysis *a, const qat_quant_options 
                        .symmetric = o->layout == QAT_LAYOUT_INT8,
                        .per_tensor = o->layout == QAT_LAYOUT_UINT8,
                        .power_of_two = o->power_of_two,
-                       .dampen = o->dampen};
+                       .dampen = o->dampen,
+                       .freeze_bits = o->freeze_bits};
     qat_status const st = find_quantizer(a, "", "", weights, true, &s->weights, err);
     return st ? st : find_quantizer(a, "", "", activations, false, &s->activations, err);
 }
@@ -189,6 +190,28 @@ static qat_status check_folded_inq(const rw_analysis *a, const qat_quant_options
                             "them: bn_freeze_delay must be that of the weights, %" PRId64
                             ", or activation_ranges = none",
                             layer->first->name, o->weight_delay);
+    }
+    return QAT_OK;
+}
+
+static bool quantizes_weights(const qat_node *node)
+{
+    return qat_has_role(node, QAT_ROLE_ACCUMULATE) ||
+           (qat_has_role(node, QAT_ROLE_CUSTOM) && node->op->quant->weight_params != 0);
+}
+
+/** Schemes with codes of their own do not freeze weights. */
+static qat_status check_freezing(const rw_analysis *a, qat_error *err)
+{
+    for (int i = 0; i < a->count; i++) {
+        const qat_node *node = qat_graph_node(a->graph, i);
+        const rw_settings *s = &a->settings[i];
+        if (quantizes_weights(node) && !s->is_float && rw_freezes(s) &&
+            rw_quantizer_op(s->weights, s)->attrs != qat_quantizer_attrs)
+            return qat_fail(err, QAT_ERR_ARGUMENT,
+                            "%s: quant.freeze_threshold cannot freeze weights by %s, only those by "
+                            "ema, tqt, lsq or a plugin's quantizer",
+                            node->name, qat_op_quantizer(s->weights)->name);
     }
     return QAT_OK;
 }
@@ -241,6 +264,8 @@ qat_status rw_settle(rw_analysis *a, const qat_quant_options *o, qat_error *err)
         st = narrow(a, err);
     if (!st)
         st = check_wide(a, o, err);
+    if (!st)
+        st = check_freezing(a, err);
     return st ? st : check_folded_inq(a, o, err);
 }
 
@@ -261,12 +286,6 @@ static const char *of_quantizer(const qat_op *op, int bits)
 {
     const qat_quantizer *q = op->quant->quantizer;
     return q->no_integers ? q->no_integers(bits) : NULL;
-}
-
-static bool quantizes_weights(const qat_node *node)
-{
-    return qat_has_role(node, QAT_ROLE_ACCUMULATE) ||
-           (qat_has_role(node, QAT_ROLE_CUSTOM) && node->op->quant->weight_params != 0);
 }
 
 /**

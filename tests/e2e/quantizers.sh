@@ -134,6 +134,28 @@ refuses "three stages" 2 'quant.inq_stages: 3 moments, not 4' \
 refuses "batch norm that moves frozen weights" 2 'conv1: inq freezes folded weights' \
     "$tools/qat-train" schemes.ini --set quant.weight_ranges=inq --set quant.bn_freeze_delay=10 --out bad
 
+# Weights that oscillate are frozen; the codes in the model are those that were frozen.
+sed '/^\[quant.layer/,$d; s/^weight_bits.*/weight_bits = 3/; s/^lr .*/lr = 0.2/' ranges.ini >freeze.ini
+for layout in uint8 int8; do
+    for ranges in ema lsq three_sigma; do
+        run=freeze-$layout-$ranges
+        freezing=(--set "quant.layout=$layout" --set "quant.ranges=$ranges" --set quant.freeze_threshold=0.05
+            --set quant.freeze_threshold_end=0.015)
+        check "$run: qat-train" "$tools/qat-train" freeze.ini "${freezing[@]}" --out "$run" --threads 1
+        check "$run: qat-export" "$tools/qat-export" "$run/last.ckpt" "${plugin[@]}" "$run.qm"
+        has "$run: no byte differs" 'bytes compared, 0 differing$' out.txt
+        has "$run: certified" '^certified against the checkpoint: .* [0-9]+ weight codes' out.txt
+        check "$run: with two threads" "$tools/qat-train" freeze.ini "${freezing[@]}" --out "$run-2" --threads 2
+        same "$run: the same checkpoint" "$run/last.ckpt" "$run-2/last.ckpt"
+    done
+done
+check "frozen codes are not those of a calibration" "$tools/qat-export" freeze-int8-lsq/last.ckpt "${plugin[@]}" \
+    calibrated.qm --ptq recipe
+refuses "schemes freeze no weights" 2 "conv1: quant.freeze_threshold cannot freeze weights by twn" \
+    "$tools/qat-train" freeze.ini --set quant.weight_ranges=twn --set quant.freeze_threshold=0.1 --out bad
+refuses "nor does training on integers" 2 "quant.freeze_threshold = 0.1 cannot be combined with quant.forward = integer" \
+    "$tools/qat-train" freeze.ini --set quant.forward=integer --set quant.freeze_threshold=0.1 --out bad
+
 # What is wrong is named, with its line.
 refuses "a pattern that matches nothing" 2 '[quant.layer conv22]: no layer matches; the nearest is conv2' \
     "$tools/qat-train" ranges.ini --set "quant.layer conv22.weight_bits=4" --out bad

@@ -45,7 +45,7 @@ static bool at_step(void *context)
 static void train(const char *name, const char *settings, int stop, bool resume)
 {
     char dir[TEST_PATH_MAX], words[2 * TEST_PATH_MAX];
-    const char *sets[4];
+    const char *sets[8];
     int count = 0;
     qat_recipe *r;
     qat_train_result result;
@@ -148,6 +148,35 @@ START_TEST(test_resume_stages)
         ck_assert_float_gt(frozen->values[i], 0);
         ck_assert(w->values[i] == 0 || fabsf(frexpf(w->values[i], &exponent)) == 0.5f);
     }
+    qat_restored_free(r);
+}
+END_TEST
+
+/* Weights are frozen from step 6 on or so: the codes that were frozen, and what is followed, are
+ * resumed. A frozen weight has its code, and its parameter stands still. */
+START_TEST(test_resume_freezing)
+{
+    static const char *const ranges[] = {"ema", "lsq"};
+    char settings[256], last[64];
+    const char *by = ranges[_i % 2];
+    snprintf(settings, sizeof settings,
+             "quant.ranges=%s quant.weight_bits=3 quant.freeze_threshold=0.25 "
+             "quant.freeze_share=0.2 train.lr=0.5",
+             by);
+    snprintf(last, sizeof last, "\n12,logits/weights/q,weights,%s,3,1,", by);
+    expect_resumes(settings, stops[_i / 2], last);
+    qat_restored *r = restored_of("whole");
+    const qat_named_tensor *w = param_of(r, "conv2/weights"),
+                           *frozen = param_of(r, "conv2/weights/q/frozen"),
+                           *row = param_of(r, "conv2/weights/q/oscillation");
+    size_t const n = qat_shape_count(&w->shape);
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++)
+        if (frozen->values[i] > 0) {
+            count++;
+            ck_assert_float_eq(w->values[i], row->values[4 * i + 3]);
+        }
+    ck_assert(count > 0 && count < n);
     qat_restored_free(r);
 }
 END_TEST
@@ -335,6 +364,7 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, test_folder_remove);
     tcase_add_loop_test(tc, test_resume, 0, 4);
     tcase_add_loop_test(tc, test_resume_stages, 0, 4);
+    tcase_add_loop_test(tc, test_resume_freezing, 0, 8);
     tcase_add_test(tc, test_range_rate);
     tcase_add_loop_test(tc, test_reestimate, 0, 4);
     tcase_add_test(tc, test_reestimate_frozen);
