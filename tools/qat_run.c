@@ -312,10 +312,11 @@ static qat_status make_outputs(runs *s, const runner *r, qat_error *err)
     return QAT_OK;
 }
 
-static void copy_output(const qi_tensor *t, const void *codes, void *to)
+static void copy_output(const runner *r, int i, const void *codes, void *to)
 {
+    const qi_tensor *t = output_at(r, i);
     if (is_real(t))
-        qat_border_dequantize(t, codes, to);
+        qat_border_dequantize_at(r->m.model, qi_output_at(r->m.model, i), codes, to);
     else
         memcpy(to, codes, t->bytes);
 }
@@ -324,7 +325,7 @@ static void keep_run(const runs *s, const runner *r, int64_t k)
 {
     for (int i = 0; i < outputs.count && s->out[i]; i++) {
         const qi_tensor *t = output_at(r, i);
-        copy_output(t, r->buffers.out[i], s->out[i] + (size_t)k * run_bytes(t));
+        copy_output(r, i, r->buffers.out[i], s->out[i] + (size_t)k * run_bytes(t));
     }
 }
 
@@ -349,7 +350,7 @@ static qat_status write_detector_output(const runs *s, const runner *r, int i, q
     void *values = calloc(1, run_bytes(t) + 1);
     if (!values)
         return qat_out_of_memory(err, outputs.items[i]);
-    copy_output(t, r->buffers.out[at], values);
+    copy_output(r, at, r->buffers.out[at], values);
     qat_status const st = write_output(s, t, outputs.items[i], values, err);
     free(values);
     return st;

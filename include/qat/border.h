@@ -40,6 +40,17 @@ void qat_border_quantize(const qi_tensor *tensor, const float *values, void *cod
 /** Convert codes to real numbers, as TFLite's DEQUANTIZE: scale (q - zero_point) in float32. */
 void qat_border_dequantize(const qi_tensor *tensor, const void *codes, float *values);
 
+/**
+ * The same for a tensor that may have a scale for each index of its last dimension
+ * (channel_scales), as an input or output of an imported .onnx file may. The two functions above
+ * use one scale.
+ * @param tensor  its number in the model: qi_input_at, qi_output_at
+ */
+void qat_border_quantize_at(const qi_model *model, int32_t tensor, const float *values,
+                            void *codes);
+void qat_border_dequantize_at(const qi_model *model, int32_t tensor, const void *codes,
+                              float *values);
+
 /* ------------------------------------------------------------------ classes of pixels */
 
 /** The epilogue (qi_model_epilogue) of a network that answers a class for each pixel. */

@@ -17,48 +17,93 @@ bool qat_is_list(const qi_tensor *t)
     return qi_type_has_codes(t->type) && qat_tensor_values(t) == (size_t)t->dims[t->rank - 1];
 }
 
-static float scale_of(const qi_tensor *t)
-{
-    float scale;
-    memcpy(&scale, &t->scale_bits, sizeof scale);
-    return scale;
-}
-
 /** The nearest whole number of lo..hi to one that is whole. */
 static int32_t limit(float x, int64_t lo, int64_t hi)
 {
     return (int32_t)(x <= (float)lo ? lo : x >= (float)hi ? hi : (int64_t)x);
 }
 
-void qat_border_quantize(const qi_tensor *tensor, const float *values, void *codes)
+/** The scales of a tensor: one, or one for each index of the last dimension. */
+struct scales {
+    const void *bits;
+    size_t n;
+};
+
+static struct scales one_scale(const qi_tensor *t)
 {
-    int64_t const lo = tensor->type == QI_U8 ? 0 : -(INT64_C(1) << (tensor->bits - 1));
-    int64_t const hi = lo + (INT64_C(1) << tensor->bits) - 1;
-    float const scale = scale_of(tensor);
-    size_t const count = qat_tensor_values(tensor);
+    return (struct scales){&t->scale_bits, 1};
+}
+
+static struct scales scales_at(const qi_model *model, const qi_tensor *t)
+{
+    size_t const n = (size_t)t->dims[t->rank - 1];
+    const qi_tensor *many = t->channel_scales < 0 ? NULL : qi_tensor_at(model, t->channel_scales);
+    return many && many->data && (size_t)many->dims[0] == n ? (struct scales){many->data, n}
+                                                            : one_scale(t);
+}
+
+static float scale_of(const struct scales *s, size_t i)
+{
+    float scale;
+    memcpy(&scale, (const uint8_t *)s->bits + i % s->n * sizeof scale, sizeof scale);
+    return scale;
+}
+
+static float rounded(float steps, int border)
+{
+    return border == QI_BORDER_TRUNCATED ? truncf(steps)
+           : border == QI_BORDER_EVEN    ? rintf(steps)
+                                         : roundf(steps);
+}
+
+static void quantize(const qi_tensor *t, struct scales scales, const float *values, void *codes)
+{
+    int64_t const lo = t->type == QI_U8 ? 0 : -(INT64_C(1) << (t->bits - 1));
+    int64_t const hi = lo + (INT64_C(1) << t->bits) - 1;
+    size_t const count = qat_tensor_values(t);
     for (size_t i = 0; i < count; i++) {
         /* Limit the steps before they become an integer: they may lie beyond every code. */
-        float const exact = isnan(values[i]) ? 0.0f : values[i] / scale;
-        float const steps = tensor->border == QI_BORDER_TRUNCATED ? truncf(exact)
-                            : tensor->border == QI_BORDER_EVEN    ? rintf(exact)
-                                                                  : roundf(exact);
+        float const exact = isnan(values[i]) ? 0.0f : values[i] / scale_of(&scales, i);
         int32_t const code =
-            limit(steps, lo - tensor->zero_point, hi - tensor->zero_point) + tensor->zero_point;
-        if (tensor->type == QI_S32)
+            limit(rounded(exact, t->border), lo - t->zero_point, hi - t->zero_point) +
+            t->zero_point;
+        if (t->type == QI_S32)
             ((int32_t *)codes)[i] = code;
-        else if (tensor->type == QI_S16)
+        else if (t->type == QI_S16)
             ((int16_t *)codes)[i] = (int16_t)code;
         else
             ((uint8_t *)codes)[i] = (uint8_t)code;
     }
 }
 
+static void dequantize(const qi_tensor *t, struct scales scales, const void *codes, float *values)
+{
+    size_t const count = qat_tensor_values(t);
+    for (size_t i = 0; i < count; i++) {
+        int32_t const code = (int32_t)qi_value_at(t->type, codes, i);
+        values[i] = scale_of(&scales, i) * (float)(code - t->zero_point);
+    }
+}
+
+void qat_border_quantize(const qi_tensor *tensor, const float *values, void *codes)
+{
+    quantize(tensor, one_scale(tensor), values, codes);
+}
+
 void qat_border_dequantize(const qi_tensor *tensor, const void *codes, float *values)
 {
-    float const scale = scale_of(tensor);
-    size_t const count = qat_tensor_values(tensor);
-    for (size_t i = 0; i < count; i++) {
-        int32_t const code = (int32_t)qi_value_at(tensor->type, codes, i);
-        values[i] = scale * (float)(code - tensor->zero_point);
-    }
+    dequantize(tensor, one_scale(tensor), codes, values);
+}
+
+void qat_border_quantize_at(const qi_model *model, int32_t tensor, const float *values, void *codes)
+{
+    const qi_tensor *t = qi_tensor_at(model, tensor);
+    quantize(t, scales_at(model, t), values, codes);
+}
+
+void qat_border_dequantize_at(const qi_model *model, int32_t tensor, const void *codes,
+                              float *values)
+{
+    const qi_tensor *t = qi_tensor_at(model, tensor);
+    dequantize(t, scales_at(model, t), codes, values);
 }

@@ -40,7 +40,8 @@ qat_status qat_model_codes(const qi_model *model, int input, const float *values
                            qat_error *err)
 {
     const qi_preprocessing *p = qi_model_preprocessing(model);
-    const qi_tensor *t = qi_tensor_at(model, qi_input_at(model, input));
+    int32_t const at = qi_input_at(model, input);
+    const qi_tensor *t = qi_tensor_at(model, at);
     if (input == 0 && p->kind == 2) {
         normalised_codes(p, t, values, codes);
         return QAT_OK;
@@ -48,6 +49,6 @@ qat_status qat_model_codes(const qi_model *model, int input, const float *values
     if (!t->border)
         return qat_fail(err, QAT_ERR_UNSUPPORTED,
                         "input %d of the model, %s, takes codes, not real numbers", input, t->name);
-    qat_border_quantize(t, values, codes);
+    qat_border_quantize_at(model, at, values, codes);
     return QAT_OK;
 }

@@ -13,5 +13,15 @@ qat_status qat_export_needs_scales(const qi_model *model, qat_error *err)
                             "(qat-export --strip); take the file that has them",
                             (int)i);
     }
+    for (int32_t i = 0; i < qi_input_count(model) + qi_output_count(model); i++) {
+        int32_t const at = i < qi_input_count(model)
+                               ? qi_input_at(model, i)
+                               : qi_output_at(model, i - qi_input_count(model));
+        if (qi_tensor_at(model, at)->channel_scales >= 0)
+            return qat_fail(err, QAT_ERR_UNSUPPORTED,
+                            "%s, an input or output, has a scale for each channel: the exported "
+                            "file's activations have one",
+                            qi_tensor_at(model, at)->name);
+    }
     return QAT_OK;
 }

@@ -441,6 +441,9 @@ static qat_status finish(builder *b, qat_node **last)
 {
     fv *out = &b->values[b->from->outputs[0]];
     b->node = b->from->n_nodes ? &b->from->nodes[b->from->n_nodes - 1] : NULL;
+    if (fv_is_empty(out))
+        return qat_fail(b->err, QAT_ERR_UNSUPPORTED, "%s: its output has no values",
+                        b->from->source);
     if (!out->node || !b->node)
         return qat_fail(b->err, QAT_ERR_UNSUPPORTED, "%s: its output does not depend on its input",
                         b->from->source);

@@ -149,6 +149,10 @@ qat_status fv_part(builder *b, const fv *x, int axis, int64_t begin, int64_t ste
                    fv *part);
 /** Positions at[0] .. at[n - 1] of a dimension, in any order, repeated or not. */
 qat_status fv_gather(builder *b, const fv *x, int axis, const int64_t *at, int64_t n, fv *y);
+/** A part without values, of these dimensions: a constant, known without data. */
+qat_status fv_empty(builder *b, int rank, const int64_t *dims, fv *part);
+/** Is it one? */
+bool fv_is_empty(const fv *x);
 /** What Slice takes of n axes, by its inputs or attributes: fv_cut_of gives the positions. */
 typedef struct fv_slice {
     int n, axes[QAT_FOREIGN_RANK];

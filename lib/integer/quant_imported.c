@@ -2,7 +2,7 @@
  * Ops that only imported models have, as TensorFlow Lite's kernels compute them. x = q - Z, and the
  * same for other codes. Every M is computed in float32, but for squared_difference.
  *
- *     batch_matmul         requantize(sum of a b, (S_a S_b) / S')
+ *     batch_matmul         requantize(sum of a b, (S_a S_b) / S'); in profile onnx EVEN
  *     div                  a / b, times S_a / (S_b S')
  *     prelu                x >= 0: requantize(x, S / S'), else
  *                          requantize(x alpha, S S_alpha / S')
@@ -19,13 +19,17 @@ qat_status qat_emit_batch_matmul(const qat_emit *e, bool transpose_a, bool trans
                                  qat_error *err)
 {
     const qat_qtensor *t = e->graph->tensors, *y = &t[e->output];
+    bool const is_onnx = e->profile == QAT_PROFILE_ONNX && y->type != QI_S16;
+    float const a = t[e->inputs[0]].scale, b = t[e->inputs[1]].scale;
     double const m =
-        qat_accumulator_multiplier(t[e->inputs[0]].scale, t[e->inputs[1]].scale, y->scale, true);
+        is_onnx ? (double)(a * b / y->scale) : qat_accumulator_multiplier(a, b, y->scale, true);
     int32_t params[6] = {transpose_a, transpose_b};
     qat_requantize_multiplier(m, &params[2], &params[3]);
     qat_clamp_codes(y, e->act_min, e->act_max, &params[4], &params[5]);
-    return qat_emit_op(e, "batch_matmul", y->type == QI_S16 ? QI_ROUND_LONG : QI_ROUND_TWICE, 6,
-                       params, 0, err);
+    qi_rounding const rounding = y->type == QI_S16 ? QI_ROUND_LONG
+                                 : is_onnx         ? QI_ROUND_EVEN
+                                                   : QI_ROUND_TWICE;
+    return qat_emit_op(e, "batch_matmul", rounding, 6, params, 0, err);
 }
 
 qat_status qat_emit_div(const qat_emit *e, qat_error *err)

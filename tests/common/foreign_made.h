@@ -13,7 +13,8 @@ typedef struct made_network {
     qat_foreign_value values[MADE_MOST];
     qat_foreign_tensor constants[MADE_MOST];
     qat_foreign_attr attrs[MADE_MOST][6];
-    int wires[MADE_MOST][4]; /* of a node: up to three inputs, an output */
+    int64_t cuts[MADE_MOST][4]; /* of a Slice: start, end, axis, step */
+    int wires[MADE_MOST][4];    /* of a node: up to three inputs, an output */
     int input, output;
 } made_network;
 

@@ -268,6 +268,12 @@ def operators(tools, folder, rounds):
             "QLinearMatMul": ("", {"a": codes(4, deep)}, ["a", "sa", "za", "w", "sw", "zw", "sy", "zy"],
                               {"w": w[:, :, 0, 0].T.copy(), "sw": np.float32(rng.uniform(1e-4, 2e-3)),
                                "zw": np.int8(0)}),
+            "QLinearMatMul of two inputs": ("", {"a": codes(2, 3, 5, deep), "b": codes(3, deep, 7)},
+                                            ["a", "sa", "za", "b", "sb", "zb", "sy", "zy"],
+                                            {"sb": np.float32(rng.uniform(1e-4, 2e-3))}),
+            "QLinearMatMul of a list": ("", {"a": codes(deep), "b": codes(4, deep, 6)},
+                                        ["a", "sa", "za", "b", "sb", "zb", "sy", "zy"],
+                                        {"sb": np.float32(rng.uniform(1e-4, 2e-3))}),
             "QLinearGlobalAveragePool": ("com.microsoft", {"a": codes(1, 32, 7, 7)},
                                          ["a", "sa", "za", "sy", "zy"], {}),
             "QLinearAveragePool": ("com.microsoft", {"a": codes(1, 16, 8, 8)}, ["a", "sa", "za", "sy", "zy"],
@@ -284,7 +290,7 @@ def operators(tools, folder, rounds):
                           "QLinearAveragePool": {"kernel_shape": [2, 3], "strides": [2, 2]},
                           "QLinearSoftmax": {"axis": -1, "opset": 17}}.get(op, {})
             all_constants = {n: scale() if n[0] == "s" else zero() for n in names if n[0] in "sz"} | constants
-            operator(folder, [helper.make_node(op, names, ["y"], domain=domain, **attributes)], inputs,
+            operator(folder, [helper.make_node(op.split()[0], names, ["y"], domain=domain, **attributes)], inputs,
                      all_constants, path, kind)
             result = compare(tools, folder, path, [list(inputs.values())])
             if isinstance(result, str):

@@ -219,9 +219,9 @@ static void run_outside(const qi_model *m, const struct io *io)
     qat_error err;
     memset(values, 0x3f, nx * sizeof *values);
     if (x->border)
-        qat_border_quantize(x, values, io->in[0]);
+        qat_border_quantize_at(m, qi_input_at(m, 0), values, io->in[0]);
     if (y->border)
-        qat_border_dequantize(y, io->out[0], values);
+        qat_border_dequantize_at(m, qi_output_at(m, 0), io->out[0], values);
     if (qat_is_detector(m) && qat_detector_limit(m, "fuzz", &(qi_limits){0}, &err) == QAT_OK &&
         qat_detect(&found, m, (const void *const *)io->out, &err) == QAT_OK)
         qat_detections_free(&found);

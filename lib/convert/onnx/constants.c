@@ -131,8 +131,7 @@ static const oq_pair pairs[] = {
 
 /* ------------------------------------------------------------------ behind a layer */
 
-/** The rank of a layer's result, the dimension of its outputs, and how many these are. */
-static bool is_layer(const oq_importer *q, const qat_foreign_node *op, int *rank, int *axis, int *n)
+bool oq_is_layer(const oq_importer *q, const qat_foreign_node *op, int *rank, int *axis, int *n)
 {
     bool const is_conv = !strcmp(op->op, "Conv"), is_up = !strcmp(op->op, "ConvTranspose");
     bool const is_gemm = !strcmp(op->op, "Gemm");
@@ -151,9 +150,8 @@ static bool is_layer(const oq_importer *q, const qat_foreign_node *op, int *rank
     return !is_up; /* whose groups are not known here */
 }
 
-/** y becomes g y + b. */
-static qat_status behind_layer(oq_importer *q, oq_operand *x, int n, const float *gain,
-                               const float *offset)
+qat_status oq_scale_layer(oq_importer *q, oq_operand *x, int n, const float *gain,
+                          const float *offset)
 {
     const oq_affine *was = x->v.affine;
     int const all = was && was->n > n ? was->n : n;
@@ -171,8 +169,17 @@ static qat_status behind_layer(oq_importer *q, oq_operand *x, int n, const float
     }
     *to = (oq_affine){all, g, o};
     x->v.affine = to;
-    oq_output(q, 0, &x->v, 0, NULL);
     return QAT_OK;
+}
+
+/** The same as output 0. */
+static qat_status behind_layer(oq_importer *q, oq_operand *x, int n, const float *gain,
+                               const float *offset)
+{
+    qat_status const st = oq_scale_layer(q, x, n, gain, offset);
+    if (!st)
+        oq_output(q, 0, &x->v, 0, NULL);
+    return st;
 }
 
 /** A layer's result and a constant. */
@@ -182,7 +189,7 @@ static qat_status pair_behind_layer(oq_importer *q, const oq_pair *p, bool rever
     int rank, axis, outputs, along;
     oq_function *const f = reversed ? p->reversed : p->f;
     bool const is_sum = f == plus || f == minus || f == minus_from, is_product = f == times;
-    if (!is_layer(q, x->v.op, &rank, &axis, &outputs) || (!is_sum && !is_product && f != over) ||
+    if (!oq_is_layer(q, x->v.op, &rank, &axis, &outputs) || (!is_sum && !is_product && f != over) ||
         x->v.lo > -INFINITY || x->v.hi < INFINITY)
         return QAT_OK;
     qat_status const st = axis_of(q, c, rank, &along);
@@ -304,7 +311,7 @@ static qat_status build_norm(oq_importer *q)
     qat_status st = norm_constants(q, &n, &gain, &offset);
     if (st)
         return st;
-    if (x.v.op && is_layer(q, x.v.op, &rank, &axis, &outputs) && axis == 1 &&
+    if (x.v.op && oq_is_layer(q, x.v.op, &rank, &axis, &outputs) && axis == 1 &&
         (size_t)outputs == n && x.v.lo == -INFINITY && x.v.hi == INFINITY)
         return behind_layer(q, &x, (int)n, gain, offset);
     if (!has_reals(&x))

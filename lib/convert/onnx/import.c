@@ -96,17 +96,33 @@ static qat_status note(oq_importer *q, const oq_operator *o)
 static qat_status join_codes(oq_importer *q, const oq_operator *o)
 {
     oq_operand in[OQ_OPERANDS];
-    int const n = q->b.node->n_inputs;
-    if (n > OQ_OPERANDS)
-        return fv_refuse(&q->b, "it has %d inputs", n);
-    for (int i = 0; i < n; i++) {
-        in[i] = oq_input(q, i);
-        if (in[i].v.tensor < 0 || in[i].v.is_real ||
-            !qat_same_grid(&q->graph->tensors[in[i].v.tensor], &q->graph->tensors[in[0].v.tensor]))
+    int n = 0;
+    if (q->b.node->n_inputs > OQ_OPERANDS)
+        return fv_refuse(&q->b, "it has %d inputs", q->b.node->n_inputs);
+    for (int i = 0; i < q->b.node->n_inputs; i++) {
+        oq_operand const x = oq_input(q, i);
+        if (oq_is_empty(&x))
+            continue;
+        in[n++] = x;
+        if (x.v.tensor < 0 || x.v.is_real ||
+            !qat_same_grid(&q->graph->tensors[x.v.tensor], &q->graph->tensors[in[0].v.tensor]))
             return fv_refuse(&q->b, "its input %d is not of the codes of the first", i);
     }
+    if (!n)
+        return fv_refuse(&q->b, "none of its inputs has values");
     oq_target const target = oq_same_codes(q, &in[0], q->b.node->outputs[0]);
     return emit(q, o, in, n, &target);
+}
+
+/** Is an input codes, which no DequantizeLinear made reals? */
+static bool has_codes(oq_importer *q)
+{
+    for (int i = 0; i < q->b.node->n_inputs; i++) {
+        oq_operand const x = oq_input(q, i);
+        if (x.v.tensor >= 0 && !x.v.is_real)
+            return true;
+    }
+    return false;
 }
 
 /** A QLinear operator: operands in triples, the output's scale, a bias. */
@@ -161,6 +177,16 @@ static qat_status run_function(oq_importer *q, const fv_operator *f)
 
 /* ------------------------------------------------------------------ nodes */
 
+/** The type of codes that a QuantizeLinear gives; stored: that of its zero point, or 0. */
+static qat_status quantize_channels(oq_importer *q, oq_constant *c, int stored, oq_operand *x)
+{
+    int64_t const type = stored ? stored : fv_attr_int(&q->b, "output_dtype", OQ_UINT8);
+    if (type != OQ_UINT8 && type != OQ_INT8)
+        return fv_refuse(&q->b, "codes of type %s; activations of uint8 and int8 are supported",
+                         oq_type_name(type));
+    return oq_quantize_channels(q, c, type == OQ_INT8 ? QI_S8 : QI_U8, x);
+}
+
 static qat_status run_quantize(oq_importer *q)
 {
     oq_operand x = oq_input(q, 0);
@@ -171,7 +197,13 @@ static qat_status run_quantize(oq_importer *q)
         return fv_refuse(&q->b, "attribute block_size is not supported");
     if (oq_is_constant(&x))
         return oq_quantize_constant(q, &x);
-    qat_status const st = oq_grid(q, 1, 2, &target);
+    oq_constant c = {0};
+    int stored = 0;
+    qat_status st = oq_scales(q, 1, 2, &c, &stored);
+    if (!st && c.n_scales > 1)
+        return quantize_channels(q, &c, stored, &x);
+    if (!st)
+        st = oq_grid(q, 1, 2, &target);
     target.value = q->b.node->outputs[0];
     return st || target.value < 0 ? st : oq_quantize(q, &x, &target);
 }
@@ -189,7 +221,8 @@ static qat_status run_dequantize(oq_importer *q)
 static qat_status run_shape(oq_importer *q)
 {
     oq_operand const x = oq_input(q, 0);
-    int const rank = x.shape.rank;
+    const qat_foreign_tensor *c = x.shape.constant;
+    int const rank = c ? c->rank : x.shape.rank;
     int64_t begin = fv_attr_int(&q->b, "start", 0), end = fv_attr_int(&q->b, "end", rank);
     begin = begin < 0 ? begin + rank : begin;
     end = end < 0 ? end + rank : end > rank ? rank : end;
@@ -200,7 +233,8 @@ static qat_status run_shape(oq_importer *q)
     if (!t)
         return fv_graph_error(&q->b);
     if (n)
-        memcpy((int64_t *)t->ints, x.shape.dims + begin, (size_t)n * sizeof *t->ints);
+        memcpy((int64_t *)t->ints, (c ? c->dims : x.shape.dims) + begin,
+               (size_t)n * sizeof *t->ints);
     fv_output_constant(&q->b, 0, t);
     return QAT_OK;
 }
@@ -242,8 +276,7 @@ static qat_status run_node(oq_importer *q)
     if (step)
         return step->build(&q->b);
     o = operator_named(op, false);
-    oq_operand const first = oq_input(q, 0);
-    if (o && o->operands < 0 && first.v.tensor >= 0 && !first.v.is_real && q->b.node->n_outputs)
+    if (o && o->operands < 0 && has_codes(q) && q->b.node->n_outputs)
         return join_codes(q, o);
     return o ? note(q, o)
              : fv_refuse(&q->b, "this operator is not supported in quantized networks");
@@ -385,7 +418,9 @@ static qat_status find_output(oq_importer *q, int i, int *outputs)
     qat_status st = x.v.op ? oq_settle(q, value, true, &x) : QAT_OK;
     if (!st && x.v.tensor < 0)
         return fv_refuse(&q->b, "the network's output is not quantized");
-    if (!st && x.v.function)
+    if (!st && oq_has_real_channels(q, &x))
+        st = oq_real_channels(q, &x);
+    else if (!st && x.v.function)
         st = oq_own_grid(q, &x);
     if (!st)
         st = oq_order(q, &x, x.shape.rank == 4 && !q->packed);

@@ -49,12 +49,13 @@ typedef struct oq_value {
     int tensor; /* its codes in the integer graph; -1: none; see OQ_FIRST_INPUT */
     int n_last; /* the order in memory: so many dimensions from the second on lie last; 1: [N, C, H,
                    W] lies as [N, H, W, C]; 0: the file's order */
-    bool is_real;               /* what the codes stand for: S (q - Z), or function */
-    const float *function;      /* [rows, 256], by byte of the tensor */
-    int rows, row_axis;         /* one for each index of a dimension; 1: one for all */
-    oq_constant constant;       /* of reals */
-    const qat_foreign_node *op; /* of reals: noted, then `affine`, and limited to lo .. hi */
-    const oq_affine *affine;    /* NULL: none */
+    bool is_real;                /* what the codes stand for: S (q - Z), or function */
+    const float *function;       /* [rows, 256], by byte of the tensor */
+    int rows, row_axis;          /* one for each index of a dimension; 1: one for all */
+    const oq_constant *channels; /* the function is these scales' and zero points'; or NULL */
+    oq_constant constant;        /* of reals */
+    const qat_foreign_node *op;  /* of reals: noted, then `affine`, and limited to lo .. hi */
+    const oq_affine *affine;     /* NULL: none */
     float lo, hi;
 } oq_value;
 
@@ -119,6 +120,11 @@ oq_operand oq_input(oq_importer *q, int i);
 const char *oq_type_name(int64_t type);
 /** Is there anything? */
 bool oq_is_given(const oq_operand *x);
+/** The scales and zero points in inputs `scale` and `zero_point`; *stored: the latter's type, 0
+ * without one. Sets all of c but the codes and the axis. */
+qat_status oq_scales(oq_importer *q, int scale, int zero_point, oq_constant *c, int *stored);
+/** Is it a constant without values? */
+bool oq_is_empty(const oq_operand *x);
 /** The single scale and the zero point in inputs `scale` and `zero_point`; type: of the codes. */
 qat_status oq_grid(oq_importer *q, int scale, int zero_point, oq_target *grid);
 /** Make the codes of input i reals of the scale and zero point in inputs i + 1 and i + 2. */
@@ -153,6 +159,8 @@ qat_status oq_append_like(oq_importer *q, int like, const char *part, int rank, 
                           int *tensor);
 /** Append a constant; its bytes count as memory. */
 qat_status oq_append_constant(oq_importer *q, qat_qtensor *t);
+/** Make constant codes a tensor of rank dimensions, in this order in memory: x's tensor. */
+qat_status oq_append_operand(oq_importer *q, oq_operand *x, int rank, int n_last);
 /** Append an engine op that reads one tensor. */
 qat_status oq_move(oq_importer *q, const char *op, int from, int to, int n_params,
                    const int32_t *params);
@@ -195,6 +203,30 @@ qat_status oq_picture_output(oq_importer *q, const oq_operand *x, const int64_t 
 qat_status oq_window_done(oq_importer *q, int output, int picture);
 qat_window oq_window(const fv_window *w);
 
+/* ------------------------------------------------------------------ products */
+
+/**
+ * MatMul of two operands of codes, of which one may be constant: matrices, whose dimensions before
+ * the last two broadcast; an operand of one dimension is a row on the left, a column on the right.
+ */
+qat_status oq_matrix_product(oq_importer *q, oq_operand *in, const oq_target *target);
+
+/* ------------------------------------------------------------------ a scale for each channel */
+
+/** DequantizeLinear: make the codes x the reals of c, with one scale or one for each index of the
+ * dimension that attribute axis names. */
+qat_status oq_dequantize_channels(oq_importer *q, const oq_constant *c, oq_operand *x);
+/**
+ * QuantizeLinear of reals, with a scale for each index of the dimension that attribute axis names.
+ * The tensor that gets the codes has scale 1 and zero point 0. Sets output 0.
+ * @param type  of the codes: QI_U8 or QI_S8
+ */
+qat_status oq_quantize_channels(oq_importer *q, oq_constant *c, qi_type type, oq_operand *x);
+/** Can an output of the network be these reals, with the scales at its border? */
+bool oq_has_real_channels(const oq_importer *q, const oq_operand *x);
+/** Make them this output: 16-bit codes less their zero points. */
+qat_status oq_real_channels(oq_importer *q, oq_operand *x);
+
 /* ------------------------------------------------------------------ walking */
 
 /** Append the op of a noted operator. */
@@ -207,6 +239,9 @@ qat_status oq_apply_each(oq_importer *q, oq_operand *x, oq_function *f, int n, i
                          const float *a, const float *b);
 /** Make x the function f(x, y, 0) of its reals and of those of y, which has the same tensor. */
 qat_status oq_apply_two(oq_importer *q, oq_operand *x, const oq_operand *y, oq_function *f);
+/** Room for that many functions of the 256 bytes. NULL: there is not enough. */
+float *oq_new_function(oq_importer *q, int rows);
+void oq_set_function(oq_operand *x, float *function, int rows, int axis);
 /** How many functions, for indices of a dimension, the reals are. */
 int oq_rows(const oq_value *v);
 /** What byte i of row r of a value's tensor stands for. */
@@ -230,6 +265,11 @@ qat_status oq_quantize_constant(oq_importer *q, const oq_operand *x);
 const float *oq_reals_of(oq_importer *q, const oq_operand *x);
 bool oq_is_constant(const oq_operand *x);
 
+/** The rank of a layer's result, the dimension of its outputs, and how many these are. */
+bool oq_is_layer(const oq_importer *q, const qat_foreign_node *op, int *rank, int *axis, int *n);
+/** The noted layer y becomes g y + b, with a g and a b for each output, or one for all. */
+qat_status oq_scale_layer(oq_importer *q, oq_operand *x, int n, const float *gain,
+                          const float *offset);
 /** The current node, if it computes reals from reals and constants. *done false: it does not. */
 qat_status oq_with_constants(oq_importer *q, bool *done);
 

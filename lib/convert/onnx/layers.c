@@ -232,6 +232,7 @@ qat_status oq_widen(oq_importer *q, int *x)
     t.type = QI_S16;
     t.bits = 16;
     t.zero_point = 0;
+    t.data = NULL;
     t.source_index = -1;
     t.border = QI_BORDER_NONE;
     *x = qat_qgraph_tensor(q->graph, &t, q->err);
@@ -559,6 +560,9 @@ static qat_status emit_gemm(oq_importer *q, oq_operand *in, int n, const oq_targ
 static qat_status emit_mat_mul(oq_importer *q, oq_operand *in, int n, const oq_target *target)
 {
     oq_operand const none = {.v = {.tensor = -1}};
+    const qat_foreign_tensor *w = in[1].v.constant.codes;
+    if (!w || w->rank != 2)
+        return oq_matrix_product(q, in, target);
     qat_status const st = check_layer(q, in);
     return st ? st : emit_product(q, in, false, &none, target);
 }

@@ -210,6 +210,19 @@ static qat_status take(builder *b, const oq_operand *x, int i, const int64_t *be
     return st;
 }
 
+/** A part without values: a constant of these dimensions, of no codes or of no reals. */
+static qat_status give_empty(builder *b, const oq_operand *x, int i, const int64_t *dims)
+{
+    const qat_qtensor *codes = &oq_of(b)->graph->tensors[x->v.tensor];
+    qat_foreign_tensor *t =
+        fv_constant(b, x->v.is_real ? QAT_FOREIGN_FLOAT : QAT_FOREIGN_INT, x->shape.rank, dims);
+    if (!t)
+        return fv_graph_error(b);
+    t->stored = x->v.is_real ? OQ_FLOAT : codes->type == QI_S8 ? OQ_INT8 : OQ_UINT8;
+    fv_output_constant(b, i, t);
+    return QAT_OK;
+}
+
 static qat_status build_split(builder *b)
 {
     oq_operand x;
@@ -234,9 +247,9 @@ static qat_status build_split(builder *b)
     for (int i = 0; i < parts && !st; i++) {
         int64_t const left = length - at[axis];
         dims[axis] = n >= 0 ? sizes[i] : left < each ? left : each;
-        if (dims[axis] < 1 || dims[axis] > left)
+        if (dims[axis] < 0 || dims[axis] > left)
             return fv_refuse(b, "its parts are not those of %lld", (long long)length);
-        st = take(b, &x, i, at, steps, dims);
+        st = dims[axis] ? take(b, &x, i, at, steps, dims) : give_empty(b, &x, i, dims);
         at[axis] += dims[axis];
     }
     return st;
@@ -256,6 +269,7 @@ static qat_status build_slice(builder *b)
     int64_t by[QAT_FOREIGN_RANK], at[QAT_FOREIGN_RANK] = {0}, steps[QAT_FOREIGN_RANK];
     int64_t dims[QAT_FOREIGN_RANK];
     int n, n_ends, n_axes, n_steps;
+    bool is_empty = false;
     qat_status st = oq_moved_input(b, false, &x);
     if (!st)
         st = fv_ints(b, 1, "starts", starts, QAT_FOREIGN_RANK, &n);
@@ -287,9 +301,10 @@ static qat_status build_slice(builder *b)
         int64_t const room = step > 0 ? end - first : first - end, size = step > 0 ? step : -step;
         at[axis] = first;
         steps[axis] = step;
-        dims[axis] = room > 0 ? (room + size - 1) / size : 0;
+        dims[axis] = room > 0 && length > 0 ? (room + size - 1) / size : 0;
+        is_empty = is_empty || !dims[axis];
     }
-    return take(b, &x, 0, at, steps, dims);
+    return is_empty ? give_empty(b, &x, 0, dims) : take(b, &x, 0, at, steps, dims);
 }
 
 /** The code that fills the places of Pad. */

@@ -22,6 +22,12 @@ bool oq_is_given(const oq_operand *x)
            x->shape.constant;
 }
 
+bool oq_is_empty(const oq_operand *x)
+{
+    const qat_foreign_tensor *t = x->v.constant.codes ? x->v.constant.codes : x->shape.constant;
+    return t && !t->count;
+}
+
 int32_t oq_code_of(float real, const oq_target *grid)
 {
     int32_t const lowest = grid->type == QI_S8 ? INT8_MIN : 0, highest = lowest + UINT8_MAX;
@@ -45,8 +51,7 @@ static const qat_foreign_tensor *constant_of(const oq_importer *q, int i)
     return v ? v->constant : NULL;
 }
 
-/** Scales and the zero point, which is one for all of them. */
-static qat_status scales_of(oq_importer *q, int scale, int zero_point, oq_constant *c, int *stored)
+qat_status oq_scales(oq_importer *q, int scale, int zero_point, oq_constant *c, int *stored)
 {
     const qat_foreign_tensor *s = constant_of(q, scale), *z = constant_of(q, zero_point);
     if (!s || s->type != QAT_FOREIGN_FLOAT || s->rank > 1 || s->count < 1)
@@ -86,7 +91,7 @@ qat_status oq_grid(oq_importer *q, int scale, int zero_point, oq_target *grid)
 {
     oq_constant c = {0};
     int stored = 0;
-    qat_status const st = scales_of(q, scale, zero_point, &c, &stored);
+    qat_status const st = oq_scales(q, scale, zero_point, &c, &stored);
     if (st)
         return st;
     int64_t const given = stored ? stored : fv_attr_int(&q->b, "output_dtype", 0);
@@ -104,12 +109,31 @@ qat_status oq_grid(oq_importer *q, int scale, int zero_point, oq_target *grid)
     return QAT_OK;
 }
 
+/** The same codes with another scale or zero point than they were made with: other reals. */
+static qat_status name_anew(oq_importer *q, oq_operand *x, const oq_target *grid)
+{
+    const qat_qtensor *t = &q->graph->tensors[x->v.tensor];
+    oq_constant const c = {.scales = &grid->scale, .n_scales = 1, .zero_point = grid->zero_point};
+    int32_t lo, hi;
+    qat_tensor_codes(t, &lo, &hi);
+    if (grid->zero_point < lo || grid->zero_point > hi)
+        return fv_refuse(&q->b, "its zero point is %d, of codes %d to %d", (int)grid->zero_point,
+                         (int)lo, (int)hi);
+    qat_status st = oq_dequantize_channels(q, &c, x);
+    if (!st)
+        st = oq_quantize(q, x, grid);
+    if (!st)
+        *x = (oq_operand){q->values[grid->value], q->b.values[grid->value]};
+    x->v.is_real = true;
+    return st;
+}
+
 qat_status oq_real_input(oq_importer *q, int i, oq_operand *x)
 {
     oq_constant c = {0};
     int stored = 0;
     *x = oq_input(q, i);
-    qat_status const st = scales_of(q, i + 1, i + 2, &c, &stored);
+    qat_status const st = oq_scales(q, i + 1, i + 2, &c, &stored);
     if (st)
         return st;
     c.codes = x->shape.constant;
@@ -127,14 +151,15 @@ qat_status oq_real_input(oq_importer *q, int i, oq_operand *x)
     if (x->v.tensor < 0 || x->v.is_real)
         return fv_refuse(&q->b, "its input %d is not of codes", i);
     const qat_qtensor *t = &q->graph->tensors[x->v.tensor];
-    if (c.n_scales != 1)
+    if (c.n_scales != 1 && strcmp(q->b.node->op, "DequantizeLinear") != 0)
         return fv_refuse(&q->b, "%zu scales for an activation; one is supported", c.n_scales);
-    if (c.scales[0] != t->scale || c.zero_point != t->zero_point)
-        return fv_refuse(
-            &q->b, "its input %d has scale %g, zero point %d, but was made with %g, %d", i,
-            (double)c.scales[0], (int)c.zero_point, (double)t->scale, (int)t->zero_point);
+    if (c.n_scales != 1)
+        return oq_dequantize_channels(q, &c, x);
     x->v.is_real = true;
-    return QAT_OK;
+    oq_target const grid = {t->type,  c.scales[0],         c.zero_point, -INFINITY,
+                            INFINITY, q->b.from->n_values, NULL};
+    return c.scales[0] == t->scale && c.zero_point == t->zero_point ? QAT_OK
+                                                                    : name_anew(q, x, &grid);
 }
 
 qat_status oq_codes(oq_importer *q, oq_operand *x, const char *what)
@@ -320,7 +345,7 @@ qat_status oq_quantize_constant(oq_importer *q, const oq_operand *operand)
     oq_constant c = {0};
     int stored = 0;
     float lowest, highest;
-    qat_status const st = scales_of(q, 1, 2, &c, &stored);
+    qat_status const st = oq_scales(q, 1, 2, &c, &stored);
     if (st)
         return st;
     int64_t const type = stored ? stored : fv_attr_int(&q->b, "output_dtype", OQ_UINT8);
@@ -414,14 +439,14 @@ qat_status oq_quantize(oq_importer *q, oq_operand *x, const oq_target *target)
     return QAT_OK;
 }
 
-/** Room for a function of x with so many rows. */
-static float *new_function(oq_importer *q, int rows)
+float *oq_new_function(oq_importer *q, int rows)
 {
     return fv_take(&q->b, &q->b.arena, (size_t)rows * OQ_BYTES, sizeof(float));
 }
 
-static void set_function(oq_operand *x, float *function, int rows, int axis)
+void oq_set_function(oq_operand *x, float *function, int rows, int axis)
 {
+    x->v.channels = NULL;
     x->v.function = function;
     x->v.rows = rows;
     x->v.row_axis = axis;
@@ -430,13 +455,13 @@ static void set_function(oq_operand *x, float *function, int rows, int axis)
 qat_status oq_apply(oq_importer *q, oq_operand *x, oq_function *f, float a, float b)
 {
     int const rows = oq_rows(&x->v);
-    float *to = new_function(q, rows);
+    float *to = oq_new_function(q, rows);
     if (!to)
         return fv_graph_error(&q->b);
     for (int r = 0; r < rows; r++)
         for (int i = 0; i < OQ_BYTES; i++)
             to[(size_t)r * OQ_BYTES + (size_t)i] = f(oq_real_of(q, &x->v, r, i), a, b);
-    set_function(x, to, rows, x->v.row_axis);
+    oq_set_function(x, to, rows, x->v.row_axis);
     return QAT_OK;
 }
 
@@ -446,14 +471,14 @@ qat_status oq_apply_each(oq_importer *q, oq_operand *x, oq_function *f, int n, i
     int const old = oq_rows(&x->v), rows = n > old ? n : old;
     if (n > 1 && old > 1 && axis != x->v.row_axis)
         return fv_refuse(&q->b, "constants along another dimension than those before it");
-    float *to = new_function(q, rows);
+    float *to = oq_new_function(q, rows);
     if (!to)
         return fv_graph_error(&q->b);
     for (int r = 0; r < rows; r++)
         for (int i = 0; i < OQ_BYTES; i++)
             to[(size_t)r * OQ_BYTES + (size_t)i] = f(oq_real_of(q, &x->v, old > 1 ? r : 0, i),
                                                      a[n > 1 ? r : 0], b ? b[n > 1 ? r : 0] : 0);
-    set_function(x, to, rows, n > 1 ? axis : x->v.row_axis);
+    oq_set_function(x, to, rows, n > 1 ? axis : x->v.row_axis);
     return QAT_OK;
 }
 
@@ -463,13 +488,13 @@ qat_status oq_apply_two(oq_importer *q, oq_operand *x, const oq_operand *y, oq_f
     int const axis = rx > 1 ? x->v.row_axis : y->v.row_axis;
     if (rx > 1 && ry > 1 && x->v.row_axis != y->v.row_axis)
         return fv_refuse(&q->b, "two functions along different dimensions");
-    float *to = new_function(q, rows);
+    float *to = oq_new_function(q, rows);
     if (!to)
         return fv_graph_error(&q->b);
     for (int r = 0; r < rows; r++)
         for (int i = 0; i < OQ_BYTES; i++)
             to[(size_t)r * OQ_BYTES + (size_t)i] = f(oq_real_of(q, &x->v, rx > 1 ? r : 0, i),
                                                      oq_real_of(q, &y->v, ry > 1 ? r : 0, i), 0);
-    set_function(x, to, rows, axis);
+    oq_set_function(x, to, rows, axis);
     return QAT_OK;
 }

@@ -12,8 +12,7 @@ static int64_t from_last(const fv *x, int i)
     return i < x->rank ? x->dims[x->rank - 1 - i] : 1;
 }
 
-/** A constant operand as a tensor of rank dimensions, in the same order as the other operand. */
-static qat_status append_operand(oq_importer *q, oq_operand *x, int rank, int n_last)
+qat_status oq_append_operand(oq_importer *q, oq_operand *x, int rank, int n_last)
 {
     const oq_constant *c = &x->v.constant;
     int32_t dims[QI_MAX_RANK], at[QI_MAX_RANK];
@@ -96,7 +95,7 @@ static qat_status emit_binary(oq_importer *q, oq_operand *in, const oq_target *t
         st = oq_few_dims(q, rank);
     for (int i = 0; i < 2 && !st; i++) {
         if (in[i].v.constant.codes)
-            st = append_operand(q, &in[i], rank, last);
+            st = oq_append_operand(q, &in[i], rank, last);
         else
             st = oq_codes(q, &in[i], i ? "second input" : "first input");
         if (!st && !in[i].v.constant.codes)
@@ -178,7 +177,7 @@ static float opposite(float x, float a, float b)
 static qat_status emit_sub(oq_importer *q, oq_operand *in, int n, const oq_target *target)
 {
     oq_operand *b = &in[1];
-    qat_status st = b->v.constant.codes ? append_operand(q, b, b->shape.rank, 0)
+    qat_status st = b->v.constant.codes ? oq_append_operand(q, b, b->shape.rank, 0)
                                         : oq_codes(q, b, "second input");
     oq_target grid = st ? *target : oq_same_codes(q, b, q->b.from->n_values);
     grid.zero_point = (grid.type == QI_S8 ? -1 : UINT8_MAX) - grid.zero_point;
@@ -265,10 +264,23 @@ static qat_status emit_reduce(oq_importer *q, oq_operand *in, int n, const oq_ta
 
 /* ------------------------------------------------------------------ Concat, Softmax */
 
-static qat_status emit_concat(oq_importer *q, oq_operand *in, int n, const oq_target *target)
+/** Inputs without values join nothing. Returns how many are left, at the front of the list. */
+static int drop_empty(oq_operand *in, int n)
+{
+    int left = 0;
+    for (int i = 0; i < n; i++)
+        if (!oq_is_empty(&in[i]))
+            in[left++] = in[i];
+    return left;
+}
+
+static qat_status emit_concat(oq_importer *q, oq_operand *in, int given, const oq_target *target)
 {
     int inputs[OQ_OPERANDS], axis, output;
     int64_t dims[QAT_FOREIGN_RANK];
+    int const n = drop_empty(in, given);
+    if (!n)
+        return fv_refuse(&q->b, "none of its inputs has values");
     int const rank = in[0].shape.rank;
     oq_target part = *target;
     int const last = common_order(in, n, rank);
@@ -277,7 +289,7 @@ static qat_status emit_concat(oq_importer *q, oq_operand *in, int n, const oq_ta
         st = oq_few_dims(q, rank);
     for (int i = 0; i < n && !st; i++)
         if (in[i].v.constant.codes) {
-            st = append_operand(q, &in[i], rank, last);
+            st = oq_append_operand(q, &in[i], rank, last);
             in[i].v.n_last = last;
         }
     memcpy(dims, in[0].shape.dims, sizeof dims);

@@ -3,6 +3,7 @@
 
 #include "base/shown.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /** A line of the comment above the functions. */
@@ -51,6 +52,22 @@ static float float_of(uint32_t bits)
     return value;
 }
 
+static void write_floats(co *o, const char *name, const uint32_t *bits, int32_t n)
+{
+    qat_write_text(&o->h, "#define %s_%s {", o->upper, name);
+    for (int32_t i = 0; i < n; i++)
+        qat_write_text(&o->h, i ? ", %.9ef" : "%.9ef", (double)float_of(bits[i]));
+    qat_write_text(&o->h, "}\n");
+}
+
+/** A scale for each index of the last dimension, with zero point 0. */
+static void write_scales(co *o, const char *name, const qi_tensor *scales)
+{
+    char macro[CO_NAME_MAX + sizeof "_SCALES"];
+    snprintf(macro, sizeof macro, "%s_SCALES", name);
+    write_floats(o, macro, scales->data, scales->dims[0]);
+}
+
 /** How many values, their scale and their zero_point. */
 static void write_tensor_macros(co *o, const char *kind, int32_t i, int32_t count, int32_t tensor)
 {
@@ -62,20 +79,16 @@ static void write_tensor_macros(co *o, const char *kind, int32_t i, int32_t coun
         name[k] = (char)(name[k] >= 'a' ? name[k] - 'a' + 'A' : name[k]);
     qat_write_text(&o->h, "#define %s_%s_COUNT %zu\n", o->upper, name,
                    t->bytes / qi_type_bytes(t->type));
+    if (t->channel_scales >= 0) {
+        write_scales(o, name, qi_tensor_at(o->opened, t->channel_scales));
+        return;
+    }
     if (!qi_type_has_codes(t->type) || !t->scale_bits)
         return;
     qat_write_text(&o->h, "#define %s_%s_SCALE %.9ef\n", o->upper, name,
                    (double)float_of(t->scale_bits));
     qat_write_text(&o->h, "#define %s_%s_ZERO_POINT %s%d%s\n", o->upper, name,
                    t->zero_point < 0 ? "(" : "", (int)t->zero_point, t->zero_point < 0 ? ")" : "");
-}
-
-static void write_floats(co *o, const char *name, const uint32_t *bits, int32_t n)
-{
-    qat_write_text(&o->h, "#define %s_%s {", o->upper, name);
-    for (int32_t i = 0; i < n; i++)
-        qat_write_text(&o->h, i ? ", %.9ef" : "%.9ef", (double)float_of(bits[i]));
-    qat_write_text(&o->h, "}\n");
 }
 
 static void write_int(co *o, const char *name, int32_t value)

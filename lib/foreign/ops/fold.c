@@ -163,15 +163,18 @@ static qat_status fold_reshape(builder *b)
     int64_t dims[QAT_FOREIGN_RANK], known = 1;
     int n, unknown = -1;
     qat_status const st = fv_ints(b, 1, "shape", dims, QAT_FOREIGN_RANK, &n);
+    bool const zero_copies = !fv_attr_int(b, "allowzero", 0);
     if (st)
         return st;
     for (int i = 0; i < n; i++) {
-        dims[i] = dims[i] == 0 && i < x->rank ? x->dims[i] : dims[i];
-        if (dims[i] == -1)
+        dims[i] = dims[i] == 0 && zero_copies && i < x->rank ? x->dims[i] : dims[i];
+        if (dims[i] == -1 && unknown < 0)
             unknown = i;
-        else if (dims[i] <= 0 || dims[i] > INT32_MAX || (known *= dims[i]) > INT32_MAX)
+        else if (dims[i] < 0 || dims[i] > INT32_MAX || (known *= dims[i]) > INT32_MAX)
             return fv_refuse(b, "shape: %lld is not a dimension", (long long)dims[i]);
     }
+    if (unknown >= 0 && !known)
+        return fv_refuse(b, "shape: -1 beside a dimension of 0 may be any number");
     if (unknown >= 0)
         dims[unknown] = (int64_t)x->count / known;
     return with_shape(b, x, n > 0 ? n : 0, dims);

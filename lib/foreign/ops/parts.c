@@ -85,12 +85,24 @@ fv fv_resized(const fv *x, qat_node *node, int axis, int64_t length)
 
 /* ------------------------------------------------------------------ positions of a dimension */
 
+qat_status fv_empty(builder *b, int rank, const int64_t *dims, fv *part)
+{
+    qat_foreign_tensor *t = fv_constant(b, QAT_FOREIGN_FLOAT, rank, dims);
+    *part = (fv){.constant = t};
+    return t ? QAT_OK : fv_graph_error(b);
+}
+
+bool fv_is_empty(const fv *x)
+{
+    return x && x->constant && !x->constant->count;
+}
+
 static qat_status check_part(const builder *b, const fv *x, int axis, int64_t count)
 {
     if (axis < fv_first(x))
         return fv_refuse(b, "a part of the batch");
     if (count < 1)
-        return fv_refuse(b, "an empty part of dimension %d: data have values", axis);
+        return fv_refuse(b, "an empty part of dimension %d", axis);
     return QAT_OK;
 }
 

@@ -21,21 +21,19 @@ qat_status fv_cut_of(const builder *b, int64_t length, int64_t begin, int64_t en
     int64_t const from = within(begin < 0 ? begin + length : begin, 0, length - back);
     int64_t const to = within(end < 0 ? end + length : end, back ? -1 : 0, length - back);
     int64_t const way = back ? from - to : to - from, each = back ? -step : step;
-    int64_t const count = way > 0 ? (way - 1) / each + 1 : 0;
+    int64_t const count = way > 0 && length > 0 ? (way - 1) / each + 1 : 0;
     *cut = (fv_cut){from, count > 1 ? step : 1, count};
     return QAT_OK;
 }
 
-static qat_status slice_axis(builder *b, fv *x, int axis, int64_t begin, int64_t end, int64_t step)
+static qat_status cut_axis(builder *b, fv *x, int axis, const fv_cut *c)
 {
-    fv_cut c;
-    qat_status const st = fv_cut_of(b, x->dims[axis], begin, end, step, &c);
-    if (st || c.step > 0)
-        return st ? st : fv_part(b, x, axis, c.begin, c.step, c.count, x);
-    int64_t *at = fv_take(b, &b->arena, (size_t)c.count, sizeof *at);
-    for (int64_t i = 0; at && i < c.count; i++)
-        at[i] = c.begin + i * c.step;
-    return at ? fv_gather(b, x, axis, at, c.count, x) : fv_graph_error(b);
+    if (c->step > 0)
+        return fv_part(b, x, axis, c->begin, c->step, c->count, x);
+    int64_t *at = fv_take(b, &b->arena, (size_t)c->count, sizeof *at);
+    for (int64_t i = 0; at && i < c->count; i++)
+        at[i] = c->begin + i * c->step;
+    return at ? fv_gather(b, x, axis, at, c->count, x) : fv_graph_error(b);
 }
 
 qat_status fv_slice_of(builder *b, int rank, fv_slice *s)
@@ -61,26 +59,61 @@ qat_status fv_slice_of(builder *b, int rank, fv_slice *s)
     return st;
 }
 
+/** May a part of the dimension be without values? Not of a batch, of which there may be more. */
+static bool may_be_empty(const builder *b, const fv *x, int axis)
+{
+    return axis > 0 || (!fv_first(x) && !b->is_open);
+}
+
 static qat_status build_slice(builder *b)
 {
     fv *in, x;
     fv_slice s;
+    fv_cut cuts[QAT_FOREIGN_RANK];
+    int64_t dims[QAT_FOREIGN_RANK];
+    bool is_empty = false;
     qat_status st = fv_data(b, 0, &in);
     if (!st)
         st = fv_slice_of(b, in->rank, &s);
     if (st)
         return st;
     x = *in;
-    for (int i = 0; i < s.n && !st; i++)
-        st = slice_axis(b, &x, s.axes[i], s.begins[i], s.ends[i], s.steps[i]);
+    memcpy(dims, in->dims, sizeof dims);
+    for (int i = 0; i < s.n && !st; i++) {
+        st = fv_cut_of(b, dims[s.axes[i]], s.begins[i], s.ends[i], s.steps[i], &cuts[i]);
+        dims[s.axes[i]] = cuts[i].count;
+        is_empty = is_empty || (!cuts[i].count && may_be_empty(b, in, s.axes[i]));
+    }
+    if (!st && is_empty)
+        st = fv_empty(b, in->rank, dims, &x);
+    for (int i = 0; i < s.n && !st && !is_empty; i++)
+        st = cut_axis(b, &x, s.axes[i], &cuts[i]);
     if (!st)
         fv_output(b, 0, &x);
     return st;
 }
 
+/** Part i of a Split: `length` positions from `at` on. */
+static qat_status give_part(builder *b, int i, const fv *whole, int axis, int64_t at,
+                            int64_t length)
+{
+    fv part;
+    int64_t dims[QAT_FOREIGN_RANK];
+    if (i >= b->node->n_outputs || b->node->outputs[i] < 0)
+        return QAT_OK;
+    memcpy(dims, whole->dims, sizeof dims);
+    dims[axis] = length;
+    bool const is_empty = !length && may_be_empty(b, whole, axis);
+    qat_status const st = !is_empty ? fv_part(b, whole, axis, at, 1, length, &part)
+                                    : fv_empty(b, whole->rank, dims, &part);
+    if (!st)
+        fv_output(b, i, &part);
+    return st;
+}
+
 static qat_status build_split(builder *b)
 {
-    fv *x, part;
+    fv *x;
     int n, axis;
     int64_t lengths[MANY], at = 0;
     qat_status st = fv_data(b, 0, &x);
@@ -98,14 +131,10 @@ static qat_status build_split(builder *b)
     for (int i = 0; i < parts && !st; i++) {
         int64_t const rest = whole.dims[axis] - at;
         int64_t const length = n > 0 ? lengths[i] : each < rest ? each : rest;
-        if (length < 1 || length > rest)
+        if (length < 0 || length > rest)
             return fv_refuse(b, "a part of %lld of the %lld left in dimension %d",
                              (long long)length, (long long)rest, axis);
-        if (i < b->node->n_outputs && b->node->outputs[i] >= 0) {
-            st = fv_part(b, &whole, axis, at, 1, length, &part);
-            if (!st)
-                fv_output(b, i, &part);
-        }
+        st = give_part(b, i, &whole, axis, at, length);
         at += length;
     }
     if (!st && at != whole.dims[axis])
@@ -151,22 +180,42 @@ static qat_status build_gather(builder *b)
 
 /* ------------------------------------------------------------------ Concat */
 
+/** A part without values joins nothing, but has the dimensions of the others. */
+static qat_status skip_empty(const builder *b, const fv *part, const fv *x, int axis)
+{
+    const qat_foreign_tensor *t = part->constant;
+    bool fits = t->rank == x->rank;
+    for (int i = 0; fits && i < t->rank; i++)
+        fits = i == axis ? !t->dims[i] : t->dims[i] == x->dims[i];
+    return fits ? QAT_OK : fv_refuse(b, "an input without values that does not fit the others");
+}
+
+/** The first input that is data. */
+static qat_status first_data(builder *b, fv **x)
+{
+    int i = 0;
+    while (i + 1 < b->node->n_inputs && fv_is_empty(fv_input(b, i)))
+        i++;
+    return fv_data(b, i, x);
+}
+
 static qat_status build_concat(builder *b)
 {
-    fv *x, y;
-    int axis;
+    fv *first, *x, y;
+    int axis, count = 0;
     int const n = b->node->n_inputs;
     fv *values = fv_take(b, &b->arena, (size_t)n + 1, sizeof *values);
-    qat_status st = !values ? fv_graph_error(b) : fv_data(b, 0, &x);
+    qat_status st = !values ? fv_graph_error(b) : first_data(b, &first);
     if (!st)
-        st = fv_axis(b, fv_attr_int(b, "axis", 1), x->rank, &axis);
+        st = fv_axis(b, fv_attr_int(b, "axis", 1), first->rank, &axis);
     for (int i = 0; i < n && !st; i++) {
-        st = fv_data(b, i, &x);
-        if (!st)
-            values[i] = *x;
+        bool const is_empty = fv_is_empty(fv_input(b, i));
+        st = is_empty ? skip_empty(b, fv_input(b, i), first, axis) : fv_data(b, i, &x);
+        if (!st && !is_empty)
+            values[count++] = *x;
     }
     if (!st)
-        st = fv_join(b, n, values, axis, &y);
+        st = fv_join(b, count, values, axis, &y);
     if (!st)
         fv_output(b, 0, &y);
     return st;

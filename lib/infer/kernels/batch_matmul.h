@@ -2,7 +2,9 @@
 #ifndef QK_BATCH_MATMUL_H
 #define QK_BATCH_MATMUL_H
 
+#include "infer/arithmetic/binary32.h"
 #include "infer/kernels/parts/codes.h"
+#include "infer/kernels/parts/features.h"
 #include "infer/kernels/values.h"
 
 enum { QK_BATCH_DIMS = QI_MAX_RANK - 2 };
@@ -18,7 +20,7 @@ typedef struct qk_batch_matmul {
     int32_t batch[QK_BATCH_DIMS]; /* of y */
     qk_matrix a, b;
     int32_t y_type; /* qi_type */
-    int32_t mult, shift;
+    int32_t mult, shift, rounding;
     int32_t zero_point, lo, hi; /* of y */
 } qk_batch_matmul;
 
@@ -42,8 +44,9 @@ QK_INLINE int64_t qk_product_sum(const qk_batch_matmul *p, const void *a, int32_
 
 QK_INLINE int32_t qk_product_code(const qk_batch_matmul *p, int64_t sum)
 {
-    int32_t const value = QK_WIDE && p->y_type == QI_S16
-                              ? qi_requantize_i64(sum, p->mult, p->shift)
+    int32_t const value = QK_WIDE && p->y_type == QI_S16 ? qi_requantize_i64(sum, p->mult, p->shift)
+                          : QK_EVEN && p->rounding == QI_ROUND_EVEN
+                              ? qi_requantize_even((int32_t)sum, p->mult, p->shift)
                               : qi_requantize((int32_t)sum, p->mult, p->shift);
     return qk_code(value, p->zero_point, p->lo, p->hi);
 }

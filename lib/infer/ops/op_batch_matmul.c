@@ -3,7 +3,7 @@
  * constant. The dims before the last two broadcast. Each matrix may be stored transposed.
  *
  *   acc = sum of (a - Z_a)(b - Z_b)                  int32, or int64 of 16-bit codes
- *   y   = clamp(requantize(acc, mult, shift) + Z_y)  TWICE; of 16-bit codes LONG
+ *   y   = clamp(requantize(acc, mult, shift) + Z_y)  TWICE or EVEN; of 16-bit codes LONG
  */
 #include "infer/kernels/batch_matmul.h"
 #include "infer/model/code.h"
@@ -51,7 +51,9 @@ static qi_status check(const qi_model *model, const qi_node *node, int32_t index
     enum { MOST = 33025, MOST_WIDE = (1 << 17) - 1 }; /* 255^2 and 2^30 times these fit */
     qi_checker c = {model, node, index, err, QI_OK};
     int const is_wide = qi_is_wide(qi_output(model, node));
-    if (!qi_rule_counts(&c, 2, 2, PARAMS, is_wide ? QI_ROUND_LONG : QI_ROUND_TWICE) ||
+    int32_t const rounding = is_wide ? QI_ROUND_LONG : QI_ROUND_TWICE;
+    if (!qi_rule_counts(&c, 2, 2, PARAMS,
+                        qi_rounding_or(model, node, rounding, 1U << QI_ROUND_EVEN)) ||
         !qi_rule_codes_or_wide(&c, 0, 1))
         return c.status;
     const int32_t *p = node->params;
@@ -100,6 +102,7 @@ static void fill(const qi_call *call, void *params)
                                                    .y_type = y->type,
                                                    .mult = p[MULT],
                                                    .shift = p[SHIFT],
+                                                   .rounding = call->node->rounding,
                                                    .zero_point = y->zero_point,
                                                    .lo = p[CLAMP_LO],
                                                    .hi = p[CLAMP_HI]};

@@ -27,6 +27,7 @@ def open_ends(rng):
                "zw": np.zeros(8, np.int8), "cb": rng.normal(size=8).astype(np.float32)}
     weight = node("DequantizeLinear", ["w", "sw", "zw"], ["wr"], axis=0)
     rows = weights | {"w": rng.integers(-127, 128, (8, 512)).astype(np.int8)}
+    several = {"s16": rng.uniform(.01, .05, 16).astype(np.float32), "z16": rng.integers(0, 256, 16).astype(np.uint8)}
     up = {"w": rng.integers(0, 256, (16, 4, 3, 3)).astype(np.uint8), "sw": np.float32(2e-3), "zw": np.uint8(120)}
     return {
         "Conv": (1e-3, [weight, node("Conv", ["xr", "wr", "cb"], ["y"])], [1, 16, 5, 5], weights),
@@ -37,6 +38,10 @@ def open_ends(rng):
                                  node("ConvTranspose", ["xr", "wr"], ["y"], strides=[2, 2], group=2)], [1, 16, 5, 5], up),
         "Softmax": (2e-2, [node("Softmax", ["xr"], ["y"], axis=1)], [1, 10], {}),
         "Sigmoid": (1e-2, [node("Sigmoid", ["xr"], ["y"])], [1, 10], {}),
+        "product of two inputs": (1e-3, [node("Transpose", ["xr"], ["t"], perm=[0, 1, 3, 2]), node("MatMul", ["xr", "t"], ["y"])],
+                                  [1, 3, 4, 20], {}),
+        "scales along dimension 1": (0, [node("QuantizeLinear", ["xr", "s16", "z16"], ["q"], axis=1),
+                                         node("DequantizeLinear", ["q", "s16", "z16"], ["y"], axis=1)], [1, 16, 5, 5], several),
         "GlobalAveragePool": (2e-2, [node("GlobalAveragePool", ["xr"], ["y"])], [1, 16, 5, 5], {}),
     }
 
@@ -69,6 +74,13 @@ def cases(rng):
         return ([node("Reshape", ["xr", "s1"], ["t"]), node("Transpose", ["t"], ["u"], perm=perm),
                  node("Reshape", ["u", "s2"], ["r"])], shape, {"s1": np.array(first), "s2": np.array(then)})
 
+    several = {"s16": rng.uniform(.01, .05, c).astype(np.float32), "z16": rng.integers(0, 256, c).astype(np.uint8)}
+
+    def scaled(axis):
+        return [node("QuantizeLinear", ["xr", "s16", "z16"], ["qq"], axis=axis),
+                node("DequantizeLinear", ["qq", "s16", "z16"], ["qr"], axis=axis)]
+
+    transposed = node("Transpose", ["xr"], ["xt"], perm=[0, 1, 3, 2])
     square = {"w": codes(c, c, 3, 3), "sw": np.float32(2e-3), "zw": np.int8(0)}
     sizes = rng.integers(-7, 8, 8 * c * 9)
     return {
@@ -111,6 +123,18 @@ def cases(rng):
         "sum of x and a convolution that is not quantized": (
             1, [one_scale, node("Conv", ["xr", "wr"], ["c"], pads=[1] * 4), node("Add", ["c", "xr"], ["t"]),
                 node("Relu", ["t"], ["r"])], picture, square),
+        "product of two inputs": (0, [transposed, node("MatMul", ["xr", "xt"], ["r"])], [2, 3, 5, c], {}, {"scale": .1}),
+        "product with constant matrices": (
+            0, [node("DequantizeLinear", ["w", "sw", "zw"], ["wr"]), node("MatMul", ["xr", "wr"], ["r"])], [2, 3, 5, c],
+            {"w": codes(3, c, 8), "sw": np.float32(.01), "zw": np.int8(0)}),
+        "a constant matrix before": (
+            0, [node("DequantizeLinear", ["w", "sw", "zw"], ["wr"]), node("MatMul", ["wr", "xr"], ["r"])], [2, 3, c, 5],
+            {"w": codes(8, c), "sw": np.float32(.01), "zw": np.int8(0)}),
+        "scales along dimension 1": (0, scaled(1) + [node("Relu", ["qr"], ["r"])], picture, several),
+        "scales along the last dimension": (0, scaled(-1) + [node("Relu", ["qr"], ["r"])], [3, 2, c], several),
+        "parts without values": (0, [node("Split", ["xr", "parts"], ["p0", "p1", "p2"], axis=1),
+                                     node("Concat", ["p1", "p2", "p0"], ["r"], axis=1)], picture,
+                                 {"parts": np.array([4, 0, 12])}),
         "channel shuffle": (0, *moved(picture, [1, 4, 4, 5, 5], [0, 2, 1, 3, 4], picture)),
         "pixel shuffle": (0, *moved([2, c, 5, 3], [2, 4, 2, 2, 5, 3], [0, 1, 4, 2, 5, 3], [2, 4, 10, 6])),
         "attention heads": (0, *moved([1, 10, 24], [1, 10, 3, 2, 4], [2, 0, 3, 1, 4], [3, 2, 10, 4])),

@@ -215,6 +215,12 @@ static bool feed_constants(node_test *t)
 static const char *const ways[] = {"a batch, of computed inputs", "one sample, of computed inputs",
                                    "a batch", "one sample"};
 
+void node_test_feed_all(node_test *t)
+{
+    for (int i = 0; i < t->n_inputs; i++)
+        t->graph->values[t->graph->inputs[i]].constant = t->inputs[i];
+}
+
 const char *node_test_way(int way)
 {
     return way < (int)(sizeof ways / sizeof *ways) ? ways[way] : NULL;

@@ -16,7 +16,10 @@ typedef struct node_test {
     bool is_batch; /* the first dimension of input 0 is the batch; no: input 0 is one sample */
 } node_test;
 
-/** Read model.onnx and test_data_set_0. A tensor that is not there, or has no numbers, is NULL. */
+/**
+ * Read model.onnx and test_data_set_0. A tensor that is not there, or has no numbers, is NULL. Of
+ * operators that give the same integers in float32, integers are floats.
+ */
 qat_status node_test_read(node_test *t, const char *folder, qat_error *err);
 void node_test_free(node_test *t);
 
@@ -31,6 +34,8 @@ bool node_test_floats(const qat_foreign_tensor *tensor);
  */
 bool node_test_feed(node_test *t, int way);
 const char *node_test_way(int way); /* NULL: there are no more */
+/** All inputs as constants. */
+void node_test_feed_all(node_test *t);
 
 /** The sizes of data for input 0, and its values in their order. */
 void node_test_sizes(const node_test *t, qat_foreign_options *options);

@@ -5,15 +5,18 @@
  *     onnx_compare [-r TOLERANCE] FOLDER...     each holds model.onnx and test_data_set_0
  *
  * Prints a line for each folder, with the network's operators: "ok NAME [Conv,Relu]: how much",
- * "refused NAME [...]: why", "differs NAME [...]: how much", "parsed NAME [...]" (it has no answer
- * of floats). All outputs of floats are compared that can be built. A quantized network is
- * imported, and its codes are compared: "exact NAME", or "differs NAME", "refused NAME". How a
- * network gets its inputs, node_test.h says: the first way that builds it counts. Differences are
- * relative to the largest value; without -r, to 1 where that is larger.
+ * "refused NAME [...]: why", "differs NAME [...]: how much". All outputs of floats are compared
+ * that can be built. A quantized network is imported, and its codes are compared: "exact NAME", or
+ * "differs NAME", "refused NAME". Where there are no floats, or no values, all inputs are
+ * constants, and what is computed of them is compared: "known NAME". "parsed NAME [...]: why"
+ * compares nothing. How a network gets its inputs, node_test.h says: the first way that builds it
+ * counts. Differences are relative to the largest value; without -r, to 1 where that is larger.
  */
-#include "convert/onnx/import.h"
+#include "base/words.h"
 #include "integers.h"
+#include "known.h"
 #include "node_test.h"
+#include "quantized.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -198,110 +201,84 @@ static bool test_floats(const node_test *t, qat_registry *registry)
     return good;
 }
 
-/* ------------------------------------------------------------------ quantized networks */
+/* ------------------------------------------------------------------ other networks */
 
-static bool is_quantized(const qat_foreign_graph *g)
+static bool test_quantized(const node_test *t)
 {
-    bool found = false;
-    for (int i = 0; i < g->n_nodes; i++)
-        found = found || strstr(g->nodes[i].op, "uantizeLinear") ||
-                strstr(g->nodes[i].op, "QLinear") || strstr(g->nodes[i].op, "Integer");
-    return found;
-}
-
-/** Value i of a tensor in the file's order, from channels last if it is a picture. */
-static double value_of(const qat_foreign_tensor *t, size_t i)
-{
-    return t->type == QAT_FOREIGN_FLOAT ? (double)t->floats[i] : (double)t->ints[i];
-}
-
-static size_t place(const qat_foreign_tensor *t, size_t i)
-{
-    size_t const c = t->rank == 4 ? (size_t)t->dims[1] : 1;
-    size_t const pixels = t->rank == 4 ? (size_t)(t->dims[2] * t->dims[3]) : 1;
-    return i / (c * pixels) * c * pixels + i % pixels * c + i / pixels % c;
-}
-
-/** Run the .qm of the graph on input 0, and count the values that differ. */
-static qat_status run_codes(const node_test *t, const qat_qgraph *g, size_t *differing,
-                            qat_error *err)
-{
-    static uint8_t codes[1 << 16], answers[1 << 16];
-    static float reals[1 << 16];
-    const qat_foreign_tensor *x = t->inputs[0], *want = t->outputs[0];
-    qat_qm_metadata const metadata = {0};
-    uint8_t *qm = NULL;
-    size_t count = 0;
-    qi_host *host = NULL;
-    if (x->count > sizeof codes || want->count > sizeof codes)
-        return qat_fail(err, QAT_ERR_LIMIT, "a test of %zu values", x->count);
-    qat_status st = qat_qm_write(g, &metadata, &qm, &count, err);
-    if (!st)
-        st = qi_host_open_bytes(&host, qm, count, t->folder, NULL, err);
-    if (!st) {
-        const qi_model *m = qi_host_model(host);
-        const qi_tensor *in = qi_tensor_at(m, qi_input_at(m, 0));
-        const qi_tensor *out = qi_tensor_at(m, qi_output_at(m, 0));
-        for (size_t i = 0; i < x->count; i++) {
-            codes[place(x, i)] = (uint8_t)(int)value_of(x, i);
-            reals[place(x, i)] = (float)value_of(x, i);
-        }
-        if (in->border)
-            qat_border_quantize(in, reals, codes);
-        qi_host_run(host, (const void *[]){codes}, (void *[]){answers});
-        if (out->border)
-            qat_border_dequantize(out, answers, reals);
-        for (size_t i = 0; i < want->count; i++) {
-            size_t const at = place(want, i);
-            double const code = (double)qi_value_at(out->type, answers, at);
-            *differing += (out->border ? (double)reals[at] : code) != value_of(want, i);
-        }
-    }
-    qi_host_close(host);
-    free(qm);
-    return st;
-}
-
-/** Its inputs behind the first are constants. */
-static bool test_quantized(node_test *t)
-{
-    qat_qgraph *g = NULL;
     size_t differing = 0;
+    int inputs = 0;
     qat_error err = {0};
-    (void)node_test_feed(t, 3);
-    t->graph->n_inputs = 1;
-    qat_status st = oq_import(&g, t->graph, &err);
-    if (!st)
-        st = run_codes(t, g, &differing, &err);
-    qat_qgraph_free(g);
+    qat_status const st = quantized_compare(t->folder, &inputs, &differing, &err);
     tell(st ? "refused" : differing ? "differs" : "exact", t);
     if (st)
         printf(": %s\n", err.message);
     else
-        printf(": %zu of %zu\n", differing, t->outputs[0]->count);
+        printf(": %zu of %zu, of %d input%s\n", differing, t->outputs[0]->count, inputs,
+               qat_plural(inputs));
     return !differing && (!st || *err.message);
+}
+
+static bool has_all_tensors(const node_test *t)
+{
+    bool all = t->n_outputs > 0 && t->n_outputs == t->graph->n_outputs;
+    for (int i = 0; all && i < t->n_inputs; i++)
+        all = t->inputs[i] != NULL;
+    for (int i = 0; all && i < t->n_outputs; i++)
+        all = t->outputs[i] != NULL;
+    return all;
+}
+
+/** All inputs are constants; what is computed of them must be the answer. */
+static bool test_known(const char *folder, const qat_registry *registry)
+{
+    node_test t;
+    double worst = INFINITY;
+    qat_error err = {0};
+    qat_status st = node_test_read(&t, folder, &err);
+    if (!st && !has_all_tensors(&t)) {
+        tell("parsed", &t);
+        printf(": sequences, optionals or texts, which are no tensors of numbers\n");
+        node_test_free(&t);
+        return true;
+    }
+    node_test_feed_all(&t);
+    st = known_compare(&t, registry, &worst, &err);
+    tell(st ? "parsed" : worst <= tolerance ? "known" : "differs", &t);
+    if (st)
+        printf(": %s\n", err.message);
+    else
+        printf(": %.3g, computed without data\n", worst);
+    node_test_free(&t);
+    return st || worst <= tolerance;
+}
+
+static bool has_values(const node_test *t)
+{
+    return t->n_inputs && t->n_outputs && node_test_floats(t->inputs[0]) &&
+           node_test_floats(t->outputs[0]) && t->inputs[0]->count && t->outputs[0]->count;
 }
 
 static bool test_folder(qat_registry *registry, const char *folder)
 {
     node_test t;
     qat_error err = {0};
+    size_t differing = 0;
+    int inputs = 0;
     bool good = true;
     qat_status const st = node_test_read(&t, folder, &err);
-    const qat_foreign_tensor *x = t.n_inputs ? t.inputs[0] : NULL;
-    const qat_foreign_tensor *want = t.n_outputs ? t.outputs[0] : NULL;
+    bool const has_tensors = !st && t.n_inputs && t.n_outputs && t.inputs[0] && t.outputs[0];
     if (st) {
         tell("refused", &t);
         printf(": %s\n", err.message);
         good = *err.message;
-    } else if (want && x && is_quantized(t.graph)) {
+    } else if (has_tensors &&
+               (quantized_is(&t) ||
+                (quantized_has_codes(&t) && !quantized_compare(folder, &inputs, &differing, &err))))
         good = test_quantized(&t);
-    } else if (node_test_floats(want) && node_test_floats(x)) {
+    else if (has_values(&t))
         good = test_floats(&t, registry);
-    } else {
-        tell("parsed", &t);
-        printf("\n");
-    }
+    else
+        good = test_known(folder, registry);
     node_test_free(&t);
     return good;
 }

@@ -31,13 +31,14 @@ typedef struct node {
     int64_t value;
 } node;
 
-static const float scales[] = {0.05f, 0, 0.1f}; /* of x and y */
+static const float scales[] = {0.05f, 0, 0.1f, 0.2f}; /* of x, of y, and one more */
 static const float w_scales[] = {0.01f, 0.03f};
 static const uint8_t zero_x = 120, zero_y = 30;
 static const int8_t zero_w[] = {0, 0}, weights[] = {50, -100, 127, 3};
+static const uint8_t zeros[] = {100, 20}, three_zeros[] = {1, 2, 3};
 static const int32_t bias[] = {700, -350}, no_zero;
 static const float real_bias[] = {0.35f, -0.525f};
-static const int64_t two_rows[] = {1, 18};
+static const int64_t two_rows[] = {1, 18}, far_away = 1000, one_axis = 1;
 
 #define ONE(name, type, value)                                                                     \
     {                                                                                              \
@@ -51,9 +52,15 @@ static const constant constants[] = {
     ONE("z32", INT32, no_zero),
     {"sw", FLOAT, 1, {2}, w_scales, sizeof w_scales},
     {"zw", INT8, 1, {2}, zero_w, sizeof zero_w},
+    {"z2", UINT8, 1, {2}, zeros, sizeof zeros},
+    {"z3", UINT8, 1, {3}, three_zeros, sizeof three_zeros},
+    {"s2", FLOAT, 1, {2}, scales + 2, sizeof w_scales},
     {"w", INT8, 4, {2, 2, 1, 1}, weights, sizeof weights},
     {"b", INT32, 1, {2}, bias, sizeof bias},
+    ONE("b1", INT32, bias[0]),
     {"bf", FLOAT, 1, {2}, real_bias, sizeof real_bias},
+    {"far", INT64, 1, {1}, &far_away, sizeof far_away},
+    {"one", INT64, 1, {1}, &one_axis, sizeof one_axis},
     {"rows", INT64, 1, {2}, two_rows, sizeof two_rows},
 };
 
@@ -264,6 +271,153 @@ START_TEST(test_codes)
 }
 END_TEST
 
+/** A part without values joins nothing. */
+START_TEST(test_parts_without_values)
+{
+    node const parts[] = {NODE("Slice", "x far far one", "none"),
+                          NODE("DequantizeLinear", "none sx zx", "nothing"),
+                          NODE("DequantizeLinear", "x sx zx", "xr"),
+                          {"Concat", "nothing xr", "both", "axis", 1},
+                          NODE("QuantizeLinear", "both sx zx", "q"),
+                          {"Concat", "none q none x", "y", "axis", 1},
+                          END};
+    qat_qgraph *g = NULL;
+    qat_error err;
+    ck_assert_msg(!import(parts, UINT8, 4, picture, &g, &err), "%s", err.message);
+    ck_assert_int_eq(g->tensors[g->outputs[0]].dims[3], 2 * CHANNELS);
+    qat_qgraph_free(g);
+}
+END_TEST
+
+/* ------------------------------------------------------------------ several scales, products */
+
+/** Import, and run on these reals; answers: as many as the network has. */
+static void run_reals(const node *nodes, int rank, const int64_t *dims, const float *x,
+                      float *answers, int n)
+{
+    qat_writer m = model_of(nodes, FLOAT, rank, dims);
+    uint8_t *qm = NULL;
+    int16_t in[64], out[512];
+    size_t count = 0;
+    qi_host *host = NULL;
+    qat_error err;
+    qat_import_options const how = {.known_answers = true};
+    qat_status const st = qat_onnx_to_qm(m.bytes, m.count, &how, &qm, &count, &err);
+    ck_assert_msg(!st, "%s", st ? err.message : "");
+    qat_writer_free(&m);
+    ck_assert_msg(!qi_host_open_bytes(&host, qm, count, "model", NULL, &err), "%s", err.message);
+    const qi_model *model = qi_host_model(host);
+    ck_assert_int_eq(qat_tensor_values(qi_tensor_at(model, qi_output_at(model, 0))), n);
+    qat_border_quantize_at(model, qi_input_at(model, 0), x, in);
+    qi_host_run(host, (const void *[]){in}, (void *[]){out});
+    qat_border_dequantize_at(model, qi_output_at(model, 0), out, answers);
+    qi_host_close(host);
+    free(qm);
+}
+
+/** Value i of a picture with channels last, on ties and beyond every code, too. */
+static float value_at(int i)
+{
+    return w_scales[i % 2] * ((float)(i * 37 % 301 - 150) + (i % 3 ? 0 : 0.5f));
+}
+
+/** At the network's ends, and between them, where the zero points may be equal or not. */
+START_TEST(test_scale_of_each_channel)
+{
+    static const char *const zero_points[] = {"z2", "zw", "z2"};
+    char q[2][32];
+    float x[VALUES], y[VALUES];
+    snprintf(q[0], sizeof q[0], "x sw %s", zero_points[_i]);
+    snprintf(q[1], sizeof q[1], "q sw %s", zero_points[_i]);
+    node const ends[] = {NODE("QuantizeLinear", q[0], "q"), NODE("DequantizeLinear", q[1], "y"),
+                         END};
+    node const middle[] = {QUANTIZED_INPUT, NODE("QuantizeLinear", "xr sw z2", "q"),
+                           NODE("DequantizeLinear", "q sw z2", "y"), END};
+    for (int i = 0; i < VALUES; i++)
+        x[i] = value_at(i);
+    run_reals(_i < 2 ? ends : middle, 4, picture, x, y, VALUES);
+    for (int i = 0; i < VALUES; i++) {
+        bool const is_u8 = _i != 1;
+        float const scale = w_scales[i % 2], zero = is_u8 ? (float)zeros[i % 2] : 0;
+        float const real =
+            _i < 2 ? x[i] : scales[0] * (float)(code(x[i], scales[0], zero_x) - zero_x);
+        float const lo = is_u8 ? 0 : -128, q1 = rintf(real / scale) + zero;
+        ck_assert_float_eq(y[i], scale * ((q1 < lo ? lo : q1 > lo + 255 ? lo + 255 : q1) - zero));
+    }
+}
+END_TEST
+
+/** A layer whose outputs have a scale each, with a Relu between. */
+START_TEST(test_layer_with_several_scales)
+{
+    node const layer[] = {QUANTIZED_INPUT,
+                          PER_CHANNEL,
+                          NODE("Conv", "xr wr bf", "c"),
+                          NODE("Relu", "c", "r"),
+                          NODE("QuantizeLinear", "r sw z2", "yq"),
+                          NODE("DequantizeLinear", "yq sw z2", "y"),
+                          END};
+    float x[VALUES], y[VALUES];
+    for (int i = 0; i < VALUES; i++)
+        x[i] = scales[0] * (float)(i * 13 % 251 - 120) / 20;
+    run_reals(layer, 4, picture, x, y, VALUES);
+    for (int p = 0; p < PIXELS; p++)
+        for (int o = 0; o < 2; o++) {
+            double sum = (double)real_bias[o];
+            for (int c = 0; c < 2; c++)
+                sum += (double)w_scales[o] * weights[2 * o + c] * (double)scales[0] *
+                       (code(x[2 * p + c], scales[0], zero_x) - zero_x);
+            double const scale = (double)w_scales[o], most = scale * (255 - zeros[o]);
+            sum = sum < 0 ? 0 : sum > most ? most : sum;
+            ck_assert_double_le(fabs((double)y[2 * p + o] - sum), 0.51 * scale);
+        }
+}
+END_TEST
+
+/** DequantizeLinear may give codes another scale than they were made with. */
+START_TEST(test_codes_with_another_scale)
+{
+    node const other[] = {NODE("QuantizeLinear", "x sx zx", "q"),
+                          NODE("DequantizeLinear", "q sy zy", "y"), END};
+    float x[VALUES], y[VALUES];
+    for (int i = 0; i < VALUES; i++)
+        x[i] = value_at(i);
+    run_reals(other, 4, picture, x, y, VALUES);
+    for (int i = 0; i < VALUES; i++)
+        ck_assert_float_eq(y[i], scales[2] * (float)(code(x[i], scales[0], zero_x) - zero_y));
+}
+END_TEST
+
+/** x x', both computed: a matrix, and a list, whose product with itself is a number. */
+START_TEST(test_product_of_inputs)
+{
+    enum { ROWS = 3, DEEP = 6 };
+    static const int64_t matrix[] = {ROWS, DEEP}, list[] = {ROWS * DEEP};
+    node const product[] = {QUANTIZED_INPUT,
+                            NODE("Transpose", "xr", "xt"),
+                            NODE("MatMul", "xr xt", "r"),
+                            NODE("QuantizeLinear", "r sy zy", "yq"),
+                            NODE("DequantizeLinear", "yq sy zy", "y"),
+                            END};
+    int const rows = _i ? 1 : ROWS, deep = _i ? ROWS * DEEP : DEEP;
+    float x[ROWS * DEEP], y[ROWS * ROWS];
+    int32_t q[ROWS * DEEP];
+    for (int i = 0; i < ROWS * DEEP; i++) {
+        x[i] = value_at(i);
+        q[i] = code(x[i], scales[0], zero_x) - zero_x;
+    }
+    run_reals(product, _i ? 1 : 2, _i ? list : matrix, x, y, rows * rows);
+    for (int i = 0; i < rows * rows; i++) {
+        int32_t sum = 0;
+        for (int k = 0; k < deep; k++)
+            sum += q[i / rows * deep + k] * q[i % rows * deep + k];
+        float const value = rintf((float)sum * (scales[0] * scales[0] / scales[2])) + (float)zero_y;
+        float const limited = value < 0 ? 0 : value > 255 ? 255 : value;
+        ck_assert_float_eq(y[i], scales[2] * (limited - (float)zero_y));
+    }
+}
+END_TEST
+
 /* ------------------------------------------------------------------ what is refused */
 
 typedef struct refusal {
@@ -280,10 +434,22 @@ static const refusal refusals[] = {
     {"input is not quantized", {NODE("Relu", "x", "y"), END}},
     {"its scale, input 1, is not a constant", {NODE("QuantizeLinear", "x x zx", "y"), END}},
     {"its scale is -", {NODE("QuantizeLinear", "x bf zx", "y"), END}},
-    {"2 scales for an activation", {NODE("QuantizeLinear", "x sw zx", "y"), END}},
+    {"2 scales for dimension 2, of 3", {{"QuantizeLinear", "x sw z2", "y", "axis", 2}, END}},
+    {"axis 4 of 4 dimensions", {{"QuantizeLinear", "x sw z2", "y", "axis", 4}, END}},
+    {"2 scales, but 3 zero points", {NODE("QuantizeLinear", "x sw z3", "y"), END}},
+    {"2 scales for an activation",
+     {NODE("QuantizeLinear", "x sx zx", "q"), NODE("QLinearSigmoid", "q sw z2 sy zy", "y"), END}},
+    {"is quantized in two ways",
+     {NODE("QuantizeLinear", "x sw z2", "p"), NODE("QuantizeLinear", "x s2 z2", "q"), END}},
+    {"rows of 3 times columns of 2",
+     {QUANTIZED_INPUT, NODE("Transpose", "xr", "xt"), NODE("MatMul", "xr xt", "r"),
+      NODE("QuantizeLinear", "r sy zy", "y"), END}},
+    {"a product of a single number",
+     {QUANTIZED_INPUT, NODE("DequantizeLinear", "zx sx zx", "k"), NODE("MatMul", "xr k", "r"),
+      NODE("QuantizeLinear", "r sy zy", "y"), END}},
     {"codes of type int32", {NODE("QuantizeLinear", "x sx z32", "y"), END}},
-    {"was made with 0.05",
-     {NODE("QuantizeLinear", "x sx zx", "q"), NODE("DequantizeLinear", "q sy zx", "y"), END}},
+    {"its zero point is 700, of codes 0 to 255",
+     {NODE("QuantizeLinear", "x sx zx", "q"), NODE("DequantizeLinear", "q sy b1", "y"), END}},
     {"its weights are not constant codes",
      {QUANTIZED_INPUT, NODE("Conv", "xr xr", "y"), NODE("QuantizeLinear", "y sy zy", "z"), END}},
     {"weights have 2 scales along dimension 1",
@@ -331,6 +497,11 @@ int main(void)
     tcase_add_test(tcase, test_two_spellings);
     tcase_add_test(tcase, test_moves);
     tcase_add_test(tcase, test_codes);
+    tcase_add_test(tcase, test_parts_without_values);
+    tcase_add_loop_test(tcase, test_scale_of_each_channel, 0, 3);
+    tcase_add_test(tcase, test_layer_with_several_scales);
+    tcase_add_test(tcase, test_codes_with_another_scale);
+    tcase_add_loop_test(tcase, test_product_of_inputs, 0, 2);
     tcase_add_loop_test(tcase, test_refused, 0, (int)(sizeof refusals / sizeof *refusals));
     suite_add_tcase(suite, tcase);
     return test_run_suite(suite);

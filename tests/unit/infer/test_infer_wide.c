@@ -236,20 +236,29 @@ static int32_t element(const void *codes, codes_of c, int32_t batch, int32_t row
     return (int32_t)qi_value_at(c.type, codes, all) - c.zero_point;
 }
 
+/** x / 2^n to an integer. */
+static int32_t halves_to_even(int32_t x, int n)
+{
+    return (int32_t)rint(ldexp((double)x, -n));
+}
+
 START_TEST(test_batch_matmul)
 {
     static int16_t a[MATRIX], b[MATRIX], got[MATRIX];
     uint64_t seed = 4 + (uint64_t)_i;
-    bool const is_wide = _i % 2, ta = _i / 2 % 2, tb = _i / 4 % 2;
+    bool const is_wide = _i % 2, ta = _i / 2 % 2, tb = _i / 4 % 2, is_even = _i >= 24 && !is_wide;
     codes_of const c = is_wide ? s16 : (codes_of){QI_S8, 8, -3};
     int32_t const m = test_random_in(&seed, 1, SIDE), k = test_random_in(&seed, 1, SIDE);
     int32_t const n = test_random_in(&seed, 1, SIDE), batches = _i % 3 ? BATCHES : 1;
     int32_t const da[] = {BATCHES, ta ? k : m, ta ? m : k},
                   db[] = {batches, tb ? n : k, tb ? k : n};
     int32_t const dy[] = {BATCHES, m, n};
-    int32_t const params[] = {
-        ta,          tb,         test_random_in(&seed, 1 << 30, INT32_MAX), is_wide ? -15 : -6,
-        codes_lo(c), codes_hi(c)};
+    int32_t const params[] = {ta,
+                              tb,
+                              is_even ? 1 << 30 : test_random_in(&seed, 1 << 30, INT32_MAX),
+                              is_wide ? -15 : -6,
+                              codes_lo(c),
+                              codes_hi(c)};
     qat_error err;
     qat_qgraph *g = qat_qgraph_new();
     for (int i = 0; i < MATRIX; i++) {
@@ -258,7 +267,8 @@ START_TEST(test_batch_matmul)
     }
     int const inputs[] = {net_activation(g, c, 3, da), net_activation(g, c, 3, db)};
     int const y = net_activation(g, c, 3, dy);
-    net_op(g, "batch_matmul", is_wide ? QI_ROUND_LONG : QI_ROUND_TWICE, 2, inputs, y, 6, params, 0);
+    qi_rounding const rounding = is_wide ? QI_ROUND_LONG : is_even ? QI_ROUND_EVEN : QI_ROUND_TWICE;
+    net_op(g, "batch_matmul", rounding, 2, inputs, y, 6, params, 0);
     ck_assert_int_eq(qat_qgraph_set_io(g, 2, inputs, 1, &y, &err), QAT_OK);
     net_run_kept(g, (const void *[]){a, b}, (void *[]){got}, "batch_matmul", _i);
     for (int32_t at = 0; at < BATCHES * m * n; at++) {
@@ -267,8 +277,9 @@ START_TEST(test_batch_matmul)
         for (int32_t l = 0; l < k; l++)
             acc += (int64_t)element(a, c, batch, m, k, ta, i, l) *
                    element(b, c, batches > 1 ? batch : 0, k, n, tb, l, j);
-        int32_t const value = is_wide ? qi_requantize_i64(acc, params[2], params[3])
-                                      : qi_requantize((int32_t)acc, params[2], params[3]);
+        int32_t const value = is_wide   ? qi_requantize_i64(acc, params[2], params[3])
+                              : is_even ? halves_to_even((int32_t)acc, 1 - params[3])
+                                        : qi_requantize((int32_t)acc, params[2], params[3]);
         ck_assert_int_eq(qi_value_at(c.type, got, (size_t)at),
                          qi_clamp(value + c.zero_point, codes_lo(c), codes_hi(c)));
     }
@@ -340,7 +351,7 @@ int main(void)
     tcase_add_test(tests, test_double_of_48_bits);
     tcase_add_test(tests, test_layers);
     tcase_add_test(tests, test_layers_refused);
-    tcase_add_loop_test(tests, test_batch_matmul, 0, 24);
+    tcase_add_loop_test(tests, test_batch_matmul, 0, 48);
     tcase_add_test(tests, test_add_of_shifted_codes);
     tcase_add_test(tests, test_lines);
     tcase_add_test(tests, test_sigmoids);

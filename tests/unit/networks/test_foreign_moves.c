@@ -199,6 +199,71 @@ START_TEST(a_constant_repeats_a_value)
 }
 END_TEST
 
+/* ------------------------------------------------------------------ without values */
+
+static void slice(made_network *n, int from, int64_t begin, int64_t end, int64_t step)
+{
+    int64_t *at = n->cuts[n->graph.n_nodes];
+    at[0] = begin;
+    at[1] = end;
+    at[2] = 1;
+    at[3] = step;
+    static const char *const names[] = {"starts", "ends", "axes", "steps"};
+    made_node(n, "Slice", from, -1, -1);
+    for (int i = 0; i < 4; i++)
+        made_ints(n, names[i], 1, &at[i]);
+}
+
+/** A part of no values joins nothing. */
+START_TEST(parts_without_values_join)
+{
+    static const float twice[] = {1, 2, 3, 4, 1, 2, 3, 4};
+    static int outputs[2];
+    made_network n;
+    made_begin(&n, 2, (const int64_t[]){1, 4});
+    int const first = made_node(&n, "Split", 0, -1, -1), second = n.graph.n_values++;
+    outputs[0] = first;
+    outputs[1] = second;
+    n.values[second] = (qat_foreign_value){.name = "second"};
+    n.nodes[0].outputs = outputs;
+    n.nodes[0].n_outputs = 2;
+    made_int(&n, "axis", 1);
+    made_ints(&n, "split", 2, (const int64_t[]){0, 4});
+    made_node(&n, "Concat", first, second, -1);
+    made_gives(&n, 1, 1, 4, made_counted, 4, made_counted, 1);
+    made_begin(&n, 2, (const int64_t[]){1, 4});
+    slice(&n, 0, 9, 9, 1);
+    made_node(&n, "Concat", 0, n.output, 0);
+    made_gives(&n, 1, 1, 4, made_counted, 8, twice, 1);
+    made_begin(&n, 2, (const int64_t[]){1, 4});
+    slice(&n, 0, 2, 2, -1);
+    slice(&n, n.output, -1, -9, -1); /* of no values there is no last one */
+    made_node(&n, "Concat", 0, n.output, 0);
+    made_gives(&n, 1, 1, 4, made_counted, 8, twice, 1);
+}
+END_TEST
+
+START_TEST(parts_without_values_are_refused)
+{
+    made_network n;
+    made_begin(&n, 2, (const int64_t[]){1, 4});
+    slice(&n, 0, 9, 9, 1);
+    made_refuses(&n, 1, 1, 4, "its output has no values");
+    made_begin(&n, 2, (const int64_t[]){1, 4});
+    slice(&n, 0, 9, 9, 1);
+    made_node(&n, "Reshape", n.output, made_list(&n, 2, (const int64_t[]){0, 1}), -1);
+    made_int(&n, "allowzero", 1);
+    made_node(&n, "Concat", 0, n.output, -1);
+    made_refuses(&n, 1, 1, 4, "an input without values that does not fit the others");
+    made_begin(&n, 2, (const int64_t[]){1, 4});
+    slice(&n, 0, 9, 9, 1);
+    made_node(&n, "Reshape", n.output, made_list(&n, 2, (const int64_t[]){0, -1}), -1);
+    made_int(&n, "allowzero", 1);
+    made_node(&n, "Concat", 0, n.output, -1);
+    made_refuses(&n, 1, 1, 4, "-1 beside a dimension of 0");
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("foreign_moves");
@@ -216,6 +281,8 @@ int main(void)
     tcase_add_test(tc, values_repeat_each_other);
     tcase_add_test(tc, four_repetitions_are_too_many);
     tcase_add_test(tc, a_constant_repeats_a_value);
+    tcase_add_test(tc, parts_without_values_join);
+    tcase_add_test(tc, parts_without_values_are_refused);
     suite_add_tcase(s, tc);
     return test_run_suite(s);
 }
