@@ -7,7 +7,7 @@
  * The slack: with at most 255 codes, 5 U of the folded w, 3 U of the per-channel formula's 1 / S,
  * and five roundings of values up to 255: 13 * 255 U < 2^-12.
  */
-#include "certify/certify.h"
+#include "certify/group.h"
 
 #include <float.h>
 #include <math.h>
@@ -15,64 +15,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double CODE_SLACK = 0x1p-12, FOLD_SLACK = 5 * CERT_U;
-
-/** Values that share a scale: one output channel, or all. */
-struct group {
-    cert *c;
-    const cert_weights *w;
-    const qi_tensor *t;
-    const char *layer;
-    const double *values;
-    size_t count; /* of all values */
-    bool per_channel;
-    int channel;
-    char name[2 * QAT_NAME_MAX]; /* for messages */
-    float scale;
-    int32_t lo, hi;
-};
-
-static size_t size_of(const struct group *g)
-{
-    return g->per_channel ? g->count / (size_t)g->w->channels : g->count;
-}
-
-/** Where value i of the group lies. */
-static size_t place(const struct group *g, size_t i)
-{
-    if (!g->per_channel)
-        return i;
-    return g->w->axis == 0 ? (size_t)g->channel * size_of(g) + i
-                           : i * (size_t)g->w->channels + (size_t)g->channel;
-}
-
-static double value(const struct group *g, size_t i)
-{
-    return g->values[place(g, i)];
-}
-
-static int32_t code(const struct group *g, size_t i)
-{
-    return cert_code(g->t, place(g, i));
-}
-
-static double mean_abs(const struct group *g)
+static double mean_abs(const cert_group *g)
 {
     double sum = 0;
-    for (size_t i = 0; i < size_of(g); i++)
-        sum += fabs(value(g, i));
-    return sum / (double)size_of(g);
+    for (size_t i = 0; i < cert_group_size(g); i++)
+        sum += fabs(cert_group_value(g, i));
+    return sum / (double)cert_group_size(g);
 }
 
-static qat_status refuse_code(const struct group *g, size_t i, double expected)
+qat_status cert_refuse_code(const cert_group *g, size_t i, double expected)
 {
     return qat_fail(
         g->c->err, QAT_ERR_MISMATCH,
         "%s, weight %zu: the file's code is %d, but the checkpoint gives %.4f before rounding",
-        g->name, place(g, i), (int)code(g, i), expected);
+        g->name, cert_group_place(g, i), (int)cert_group_code(g, i), expected);
 }
 
-static qat_status refuse_scale(const struct group *g, double expected)
+qat_status cert_refuse_scale(const cert_group *g, double expected)
 {
     return qat_fail(g->c->err, QAT_ERR_MISMATCH,
                     "%s: the file's scale is %.9g, but the checkpoint gives %.9g", g->name,
@@ -82,7 +41,7 @@ static qat_status refuse_scale(const struct group *g, double expected)
 /* ------------------------------------------------------------------ nearest codes: ema, tqt, lsq
  */
 
-static const float *group_values(const struct group *g, const char *part, int *n)
+static const float *group_values(const cert_group *g, const char *part, int *n)
 {
     char name[2 * QAT_NAME_MAX];
     size_t count;
@@ -93,19 +52,19 @@ static const float *group_values(const struct group *g, const char *part, int *n
     return values && count % channels == 0 && *n > 0 ? values + (size_t)(g->channel * *n) : NULL;
 }
 
-static cert_seen seen_now(const struct group *g)
+static cert_seen seen_now(const cert_group *g)
 {
     cert_seen s = {0};
-    for (size_t i = 0; i < size_of(g); i++) {
-        s.min = fmin(s.min, value(g, i));
-        s.max = fmax(s.max, value(g, i));
+    for (size_t i = 0; i < cert_group_size(g); i++) {
+        s.min = fmin(s.min, cert_group_value(g, i));
+        s.max = fmax(s.max, cert_group_value(g, i));
     }
     s.mean_abs = mean_abs(g);
     return s;
 }
 
 /** Learned values count where a range was seen: min < max. */
-static cert_seen seen_of(const struct group *g, bool symmetric)
+static cert_seen seen_of(const cert_group *g, bool symmetric)
 {
     enum { MIN, MAX, STEPS, MEAN };
     int n = 0, n_learned = 0;
@@ -119,7 +78,7 @@ static cert_seen seen_of(const struct group *g, bool symmetric)
 }
 
 /** What the checkpoint says about frozen weights: 2^20 plus the code, by weight, or 0. */
-static qat_status frozen_values(const struct group *g, const float **frozen)
+static qat_status frozen_values(const cert_group *g, const float **frozen)
 {
     char name[2 * QAT_NAME_MAX];
     snprintf(name, sizeof name, "%s/q/frozen", g->w->base);
@@ -129,35 +88,36 @@ static qat_status frozen_values(const struct group *g, const float **frozen)
 }
 
 /** The code of a frozen weight, within the codes of its bits. */
-static int32_t frozen_code(const struct group *g, float frozen)
+static int32_t frozen_code(const cert_group *g, float frozen)
 {
     enum { FROZEN_ZERO = 1 << 20 };
     int32_t const q = (frozen > 0 ? (int32_t)(frozen - FROZEN_ZERO) : 0) + g->t->zero_point;
     return q < g->lo ? g->lo : q > g->hi ? g->hi : q;
 }
 
-static qat_status check_code(const struct group *g, size_t i, const float *frozen)
+static qat_status check_code(const cert_group *g, size_t i, const float *frozen)
 {
-    bool const is_frozen = frozen && frozen[place(g, i)] > 0;
-    int32_t const fixed = is_frozen ? frozen_code(g, frozen[place(g, i)]) : 0;
-    if (is_frozen ? code(g, i) == fixed
-                  : cert_near_code(value(g, i), (double)g->scale, g->t->zero_point, g->lo, g->hi,
-                                   CODE_SLACK, code(g, i)))
+    bool const is_frozen = frozen && frozen[cert_group_place(g, i)] > 0;
+    int32_t const fixed = is_frozen ? frozen_code(g, frozen[cert_group_place(g, i)]) : 0;
+    if (is_frozen ? cert_group_code(g, i) == fixed
+                  : cert_near_code(cert_group_value(g, i), (double)g->scale, g->t->zero_point,
+                                   g->lo, g->hi, CERT_CODE_SLACK, cert_group_code(g, i)))
         return QAT_OK;
-    return refuse_code(g, i, is_frozen ? fixed : value(g, i) / (double)g->scale + g->t->zero_point);
+    return cert_refuse_code(
+        g, i, is_frozen ? fixed : cert_group_value(g, i) / (double)g->scale + g->t->zero_point);
 }
 
-static qat_status check_nearest(const struct group *g)
+static qat_status check_nearest(const cert_group *g)
 {
     const float *frozen;
     const cert_settings *s = g->w->settings;
     bool const symmetric = g->t->type == QI_S8 || s->symmetric;
     cert_grid const grid = cert_grid_of_quantizer(s->weights, seen_of(g, symmetric), symmetric,
-                                                  s->power_of_two, g->lo, g->hi, FOLD_SLACK);
+                                                  s->power_of_two, g->lo, g->hi, CERT_FOLD_SLACK);
     qat_status st = cert_check_grid(g->c, g->name, &grid, g->scale, g->t->zero_point);
     if (!st)
         st = frozen_values(g, &frozen);
-    for (size_t i = 0; !st && i < size_of(g); i++)
+    for (size_t i = 0; !st && i < cert_group_size(g); i++)
         st = check_code(g, i, frozen);
     return st;
 }
@@ -170,17 +130,17 @@ static int sign(double x)
 }
 
 /** threshold < 0: every weight has the magnitude. Near the threshold, both may be. */
-static qat_status check_signs(const struct group *g, double threshold, double *magnitude)
+static qat_status check_signs(const cert_group *g, double threshold, double *magnitude)
 {
     double sum = 0;
     size_t n = 0;
-    for (size_t i = 0; i < size_of(g); i++) {
-        double const w = value(g, i), slack = 2 * FOLD_SLACK * fabs(threshold);
-        int const c = code(g, i) - g->t->zero_point;
+    for (size_t i = 0; i < cert_group_size(g); i++) {
+        double const w = cert_group_value(g, i), slack = 2 * CERT_FOLD_SLACK * fabs(threshold);
+        int const c = cert_group_code(g, i) - g->t->zero_point;
         bool const zero_fits = fabs(w) <= threshold + slack;
         bool const sign_fits = fabs(w) >= threshold - slack && (c == sign(w) || w == 0);
         if (c == 0 ? !zero_fits : !sign_fits)
-            return refuse_code(g, i, g->t->zero_point + (fabs(w) > threshold ? sign(w) : 0));
+            return cert_refuse_code(g, i, g->t->zero_point + (fabs(w) > threshold ? sign(w) : 0));
         sum += c ? fabs(w) : 0;
         n += c != 0;
     }
@@ -188,7 +148,7 @@ static qat_status check_signs(const struct group *g, double threshold, double *m
     return QAT_OK;
 }
 
-static qat_status check_magnitude(const struct group *g, bool ternary)
+static qat_status check_magnitude(const cert_group *g, bool ternary)
 {
     double magnitude = 0;
     double const threshold = ternary ? (double)0.7f * mean_abs(g) : -1;
@@ -198,15 +158,15 @@ static qat_status check_magnitude(const struct group *g, bool ternary)
     if (st)
         return st;
     double const expected = magnitude > 0 ? magnitude : 1;
-    return fabs((double)g->scale - expected) <= 2 * FOLD_SLACK * expected
+    return fabs((double)g->scale - expected) <= 2 * CERT_FOLD_SLACK * expected
                ? QAT_OK
-               : refuse_scale(g, expected);
+               : cert_refuse_scale(g, expected);
 }
 
 /* ------------------------------------------------------------------ powers of two: inq */
 
 /** All weights are frozen, at codes times 2 to the exponent of each channel. */
-static qat_status check_frozen(const struct group *g)
+static qat_status check_frozen(const cert_group *g)
 {
     char name[2 * QAT_NAME_MAX];
     const float *frozen = NULL;
@@ -216,23 +176,27 @@ static qat_status check_frozen(const struct group *g)
     qat_status const st = cert_values(g->c, name, g->count, &frozen);
     if (st)
         return st;
-    for (size_t i = 0; i < size_of(g); i++) {
-        int32_t const expected = frozen_code(g, frozen[place(g, i)]);
-        if (code(g, i) != expected)
-            return refuse_code(g, i, expected);
+    for (size_t i = 0; i < cert_group_size(g); i++) {
+        int32_t const expected = frozen_code(g, frozen[cert_group_place(g, i)]);
+        if (cert_group_code(g, i) != expected)
+            return cert_refuse_code(g, i, expected);
     }
     if (exponent && g->scale != ldexpf(1, (int)*exponent))
-        return refuse_scale(g, ldexp(1, (int)*exponent));
+        return cert_refuse_scale(g, ldexp(1, (int)*exponent));
     return cert_equal(g->c, g->name, "the zero point", g->t->zero_point, (g->lo + g->hi) / 2);
 }
 
 /* ------------------------------------------------------------------ a tensor */
 
-static qat_status check_group(const struct group *g)
+static qat_status check_group(const cert_group *g)
 {
     const char *by = g->w->settings->weights;
     if (strcmp(by, "bwn") == 0 || strcmp(by, "twn") == 0)
         return check_magnitude(g, *by == 't');
+    if (strcmp(by, "dorefa") == 0)
+        return cert_check_dorefa(g);
+    if (strcmp(by, "weight_norm") == 0)
+        return cert_check_weight_norm(g);
     return strcmp(by, "inq") == 0 ? check_frozen(g) : check_nearest(g);
 }
 
@@ -241,6 +205,8 @@ static int bits_of(const cert_settings *s)
 {
     if (strcmp(s->weights, "bwn") == 0 || strcmp(s->weights, "twn") == 0)
         return 2;
+    if (strcmp(s->weights, "dorefa") == 0)
+        return s->weight_bits + 1;
     if (strcmp(s->weights, "inq") != 0)
         return s->weight_bits;
     int bits = 2;
@@ -251,14 +217,15 @@ static int bits_of(const cert_settings *s)
 
 static bool is_known(const char *quantizer)
 {
-    static const char *const known[] = {"ema", "tqt", "lsq", "bwn", "twn", "inq"};
+    static const char *const known[] = {"ema", "tqt", "lsq",    "bwn",
+                                        "twn", "inq", "dorefa", "weight_norm"};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(known[i], quantizer) == 0)
             return true;
     return false;
 }
 
-static qat_status check_form(struct group *g)
+static qat_status check_form(cert_group *g)
 {
     char name[2 * QAT_NAME_MAX], unnamed[QAT_NAME_MAX];
     const qi_tensor *t = g->t;
@@ -284,16 +251,16 @@ static qat_status check_form(struct group *g)
 
 /** Nothing but 0 to quantize (the scale is then 1): the range is 0..0. The range of a tensor is
  * that of its first channel. */
-static bool is_empty(const struct group *g)
+static bool is_empty(const cert_group *g)
 {
-    for (size_t i = 0; i < size_of(g); i++)
-        if (fabs(value(g, i)) >= (double)FLT_MIN * (g->hi - g->lo) ||
-            code(g, i) != g->t->zero_point)
+    for (size_t i = 0; i < cert_group_size(g); i++)
+        if (fabs(cert_group_value(g, i)) >= (double)FLT_MIN * (g->hi - g->lo) ||
+            cert_group_code(g, i) != g->t->zero_point)
             return false;
     return g->t->scale_bits == 0x3f800000 && (g->t->range_bits[0] | g->t->range_bits[1]) == 0;
 }
 
-static qat_status check_groups(struct group *g)
+static qat_status check_groups(cert_group *g)
 {
     qat_status st = QAT_OK;
     char whole[2 * QAT_NAME_MAX];
@@ -319,8 +286,7 @@ static qat_status check_groups(struct group *g)
 
 qat_status cert_check_weights(cert *c, const cert_op *op, const cert_weights *w, const qi_tensor *t)
 {
-    struct group g = {
-        .c = c, .w = w, .t = t, .layer = op->name, .count = qat_shape_count(&w->shape)};
+    cert_group g = {.c = c, .w = w, .t = t, .layer = op->name, .count = qat_shape_count(&w->shape)};
     g.per_channel = c->source->quant.layout == QAT_LAYOUT_INT8 && w->settings->per_channel;
     if (!is_known(w->settings->weights)) {
         cert_uncertified(c, w->base, w->settings->weights);

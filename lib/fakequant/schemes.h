@@ -1,6 +1,6 @@
 /**
- * Schemes of weights for comparison, in op_scaled_weights.c and op_inq_weights.c; and activations
- * that stay float.
+ * Schemes of weights with codes of their own, in op_scaled_weights.c, op_normalized_weights.c and
+ * op_inq_weights.c; and activations that stay float.
  */
 #ifndef QAT_FAKEQUANT_SCHEMES_H
 #define QAT_FAKEQUANT_SCHEMES_H
@@ -9,6 +9,7 @@
 #include "qat/quantizer.h"
 
 extern const qat_op qat_op_bwn_weights, qat_op_twn_weights, qat_op_fgq_weights;
+extern const qat_op qat_op_dorefa_weights, qat_op_weight_norm_weights;
 
 /*
  * inq_weights (w, frozen, exponent): the first attributes are those of fake_quant_weights (ops.h).

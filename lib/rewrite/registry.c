@@ -14,6 +14,7 @@ const qat_op *const qat_fake_quant_ops[] = {
     &qat_op_ema_grid,         &qat_op_ema_grid_weights,
     &qat_op_bwn_weights,      &qat_op_twn_weights,
     &qat_op_fgq_weights,      &qat_op_inq_weights,
+    &qat_op_dorefa_weights,   &qat_op_weight_norm_weights,
     &qat_op_float_activation, NULL,
 };
 

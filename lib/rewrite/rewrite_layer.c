@@ -94,9 +94,19 @@ static void param_base(char base[RW_NAME_MAX], const qat_node *node, int input)
     snprintf(base, RW_NAME_MAX, "%s/%s", node->name, node->inputs[input]->init.name);
 }
 
+/** Are the layer's quantized weights others than the float ones, not only rounded? */
+static bool is_normalized(const rw_maker *m, const qat_layer *layer)
+{
+    const qat_op *by = m->a->settings[layer->first->index].weights;
+    return by == &qat_op_dorefa_weights || by == &qat_op_weight_norm_weights;
+}
+
+/** Float weights that are not normalised say nothing about the batch statistics of those that are.
+ */
 static bool takes_raw(const rw_maker *m, const qat_layer *layer)
 {
-    return layer->norm && m->training && m->options->bn_fold == QAT_FOLD_TWO_PASS;
+    return layer->norm && m->training && m->options->bn_fold == QAT_FOLD_TWO_PASS &&
+           !is_normalized(m, layer);
 }
 
 static void make_accumulating_head(rw_maker *m, const qat_layer *layer)

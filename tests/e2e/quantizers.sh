@@ -99,7 +99,7 @@ has "is a simulation, and says so" '"simulated_top1": .*"left_in_float": "conv2"
 # Schemes to compare with: one magnitude a channel or tensor, and powers of two, run on integers ...
 sed '/^\[quant.layer/,$d; s/^bn_freeze_delay.*/bn_freeze_delay = 0/; s/^quant_delay.*//' ranges.ini >schemes.ini
 for layout in uint8 int8; do
-    for scheme in bwn twn inq; do
+    for scheme in bwn twn inq dorefa weight_norm; do
         run=$layout-$scheme
         check "$run: qat-train" "$tools/qat-train" schemes.ini --set "quant.layout=$layout" \
             --set "quant.weight_ranges=$scheme" --set train.epochs=1 --out "$run"
@@ -107,6 +107,20 @@ for layout in uint8 int8; do
         has "$run: no byte differs" 'bytes compared, 0 differing$' out.txt
     done
 done
+
+# Normalised weights, with batch norms that use the statistics of the batch for most of the run.
+for scheme in dorefa weight_norm; do
+    for layout in uint8 int8; do
+        run=norms-$layout-$scheme
+        check "$run: qat-train" "$tools/qat-train" schemes.ini --set quant.bn_freeze_delay=50 --set quant.weight_bits=2 \
+            --set "quant.layout=$layout" --set "quant.weight_ranges=$scheme" --set quant.fraction=15 --out "$run"
+        check "$run: qat-export" "$tools/qat-export" "$run/last.ckpt" "${plugin[@]}" "$run.qm"
+        has "$run: no byte differs" 'bytes compared, 0 differing$' out.txt
+        has "$run: certified" '^certified against the checkpoint: .* [0-9]+ weight codes' out.txt
+    done
+done
+refuses "dorefa with 8 bits" 2 "dorefa needs 2 to 7 bits" \
+    "$tools/qat-train" schemes.ini --set quant.weight_ranges=dorefa --set quant.weight_bits=8 --out bad
 
 # ... others do not, and are told apart.
 check "float activations" "$tools/qat-train" schemes.ini --set quant.weight_ranges=bwn \

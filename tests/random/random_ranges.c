@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { STREAM_RANGES = 23, STREAM_INPUT_BITS };
+enum { STREAM_RANGES = 23, STREAM_INPUT_BITS, STREAM_NORMALIZED };
 
 static bool chance(qat_rng *rng, uint32_t percent)
 {
@@ -73,6 +73,38 @@ static void choose_input_bits(const random_net *net, qat_quant_options *o)
         o->layers[i].input_bits = chance(&rng, 30) ? some_bits(&rng) : 0;
 }
 
+static bool is_scheme(const char *quantizer)
+{
+    return strcmp(quantizer, "bwn") == 0 || strcmp(quantizer, "twn") == 0;
+}
+
+/** dorefa has at most 7 bits. */
+static void limit_bits(qat_quant_options *o)
+{
+    o->weight_bits = o->weight_bits > 7 ? 7 : o->weight_bits;
+    for (int i = 0; i < o->n_layers; i++)
+        o->layers[i].weight_bits = o->layers[i].weight_bits > 7 ? 7 : o->layers[i].weight_bits;
+}
+
+/** Weights that are normalised, or that freeze; with a stream of its own. */
+static void choose_normalized(const random_net *net, qat_quant_options *o)
+{
+    qat_rng rng = qat_rng_at(net->seed, STREAM_NORMALIZED, net->index);
+    bool schemes = is_scheme(o->weight_ranges);
+    for (int i = 0; i < o->n_layers; i++)
+        schemes |= is_scheme(o->layers[i].weight_ranges);
+    if (chance(&rng, 20) && !schemes) {
+        o->freeze_bits = some_bits(&rng);
+        o->freeze_threshold = o->freeze_threshold_end = 0.2;
+        o->freeze_share = 0.5;
+    } else if (chance(&rng, 25)) {
+        bool const dorefa = chance(&rng, 50);
+        set_name(o->weight_ranges, dorefa ? "dorefa" : "weight_norm");
+        if (dorefa)
+            limit_bits(o);
+    }
+}
+
 void random_net_choose_ranges(random_net *net)
 {
     qat_rng rng = qat_rng_at(net->seed, STREAM_RANGES, net->index);
@@ -95,6 +127,7 @@ void random_net_choose_ranges(random_net *net)
         override(&rng, o, &o->layers[o->n_layers++]);
     }
     choose_input_bits(net, o);
+    choose_normalized(net, o);
 }
 
 void random_net_make_narrow(random_net *net)
