@@ -65,14 +65,14 @@ QK_INLINE int32_t qk_pairs_code_once(const qk_pairs *p, int32_t x)
 }
 
 /** x at the common scale, if there is one. */
-QK_INLINE int32_t qk_rescaled(const qk_pairs *p, const qk_rescaling *r, int32_t x)
+QK_SHARED int32_t qk_rescaled(const qk_pairs *p, const qk_rescaling *r, int32_t x)
 {
     return p->is_rescaled ? qi_requantize(x * (1 << r->left_shift), r->mult, r->shift) : x;
 }
 
 /** table[byte] = q - from, rescaled; q is the code in the byte. */
-QK_INLINE void qk_pairs_table(const qk_pairs *p, const qk_operand *operand, const qk_rescaling *r,
-                              int32_t from, int32_t *table)
+QK_APART void qk_pairs_table(const qk_pairs *p, const qk_operand *operand, const qk_rescaling *r,
+                             int32_t from, int32_t *table)
 {
     int32_t const flip = operand->flip;
     for (int32_t i = 0; i < QK_PAIRS_CODES; i++)

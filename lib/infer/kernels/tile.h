@@ -18,8 +18,7 @@
 #include "infer/kernels/loops/tile_quads.h"
 #include "infer/kernels/loops/tile_rows.h"
 
-/** Lay out row r, whose codes are x[at] to x[at + depth - 1]. All rows are laid out in order. */
-QK_INLINE void qi_tile_row(qi_tile *t, int32_t r, const void *x, size_t at)
+QK_INLINE void qk_tile_row(qi_tile *t, int32_t r, const void *x, size_t at)
 {
     if (QK_WIDE && t->x_codes.is_wide)
         memcpy(t->x + (size_t)r * t->depth, (const int16_t *)x + at, t->depth * sizeof(int16_t));
@@ -31,7 +30,7 @@ QK_INLINE void qi_tile_row(qi_tile *t, int32_t r, const void *x, size_t at)
         qk_quads_row(t, r, (const uint8_t *)x + at);
 }
 
-QK_INLINE void qi_run_tile(const qi_tile *t)
+QK_INLINE void qk_tile_run(const qi_tile *t)
 {
     if (QK_WIDE && t->x_codes.is_wide)
         qi_run_wide_tile(t);
@@ -42,5 +41,22 @@ QK_INLINE void qi_run_tile(const qi_tile *t)
     else
         qk_run_quads(t);
 }
+
+#if QK_ONE_FILE
+/** Lay out row r, whose codes are x[at] to x[at + depth - 1]. All rows are laid out in order. */
+QK_INLINE void qi_tile_row(qi_tile *t, int32_t r, const void *x, size_t at)
+{
+    qk_tile_row(t, r, x, at);
+}
+
+/** Compute the codes of all rows. */
+QK_INLINE void qi_run_tile(const qi_tile *t)
+{
+    qk_tile_run(t);
+}
+#else /* the layers of several files share one copy: ops/tile.c of the engine */
+void qi_tile_row(qi_tile *t, int32_t r, const void *x, size_t at);
+void qi_run_tile(const qi_tile *t);
+#endif
 
 #endif

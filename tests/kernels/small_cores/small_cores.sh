@@ -27,7 +27,7 @@ done
 on_board() { # on_board <cpu> <board> <flash> <ram> <compiler's flags>
     name=$1 board=$2 flash=$3 ram=$4
     shift 4
-    arm-none-eabi-gcc -mcpu="$name" -mthumb -O2 -std=c11 -ffreestanding -nostdlib "$@" \
+    arm-none-eabi-gcc -mcpu="$name" -mthumb -O2 -std=c11 -ffreestanding -nostdlib -DQK_ONE_FILE=1 "$@" \
         -I"$QAT_SOURCE_ROOT/include" -I"$QAT_SOURCE_ROOT/lib" -I"$QAT_SOURCE_ROOT/tests" \
         -Wl,--defsym=FLASH="$flash" -Wl,--defsym=RAM="$ram" -T "$folder/layers.ld" \
         "$folder/layers.c" "$folder/say_cortex_m.c" -lgcc -o board.elf 2>err.txt || {

@@ -52,6 +52,39 @@ QK_HOT int32_t qk_quick_value(const qk_quick *q, int32_t sum)
     return ((((x + (x >> 31)) >> q->right) + 1) >> 1) + q->zero_point;
 }
 
+/**
+ * Has channel o of a layer with QI_ROUND_DOUBLE a multiplier below one half? Then the value is
+ * below 2^30, and the zero_point can be added to it.
+ */
+QK_HOT int qk_is_small_double(const qi_requant *r, int32_t o)
+{
+    int32_t const exponent = qi_requant_shift(r, o);
+    return QK_DOUBLE && r->rounding == QI_ROUND_DOUBLE && exponent < 0 && exponent >= -31;
+}
+
+/**
+ * The code of such a channel for an accumulator. The magnitude is that of qi_round_fraction,
+ *
+ *   floor((high + carry + 2^(20+m)) / 2^(21+m))  =  floor((floor((high + carry) / 2^21) + 2^(m-1))
+ * / 2^m)
+ *
+ * with m = -exponent > 0, so that 2^(20+m) is a multiple of 2^21.
+ */
+QK_HOT uint8_t qk_small_double_code(const qi_requant *r, int32_t o, int32_t acc)
+{
+    const int32_t *mult = r->mult + 2 * o * r->mult_step;
+    int32_t const m = -qi_requant_shift(r, o);
+    uint32_t const a = acc < 0 ? UINT32_C(0) - (uint32_t)acc : (uint32_t)acc;
+    uint64_t const low = (uint64_t)a * (uint32_t)mult[0];
+    uint64_t const high = (uint64_t)a * (uint32_t)mult[1] + (low >> 32);
+    uint32_t const top = (uint32_t)(high >> 21), rest = (uint32_t)high & 0x1fffff;
+    uint32_t const half = top ? UINT32_C(0x80000000) >> qi_leading_zeros(top) : 0;
+    uint32_t const carry = (uint32_t)low + half < half;
+    uint32_t const size = (top + ((rest + carry) >> 21) + (UINT32_C(1) << (m - 1))) >> m;
+    int32_t const value = acc < 0 ? -(int32_t)size : (int32_t)size;
+    return (uint8_t)qi_clamp(value + r->zero_point, r->lo, r->hi);
+}
+
 /** Clamps to all codes of a type are one instruction. */
 typedef enum qk_clamping { QK_CLAMP_NONE, QK_CLAMP_S8, QK_CLAMP_U8, QK_CLAMP_ANY } qk_clamping;
 

@@ -155,25 +155,59 @@ QK_HOT int32_t qk_dsp_row(const uint8_t *w, const int16_t *x, size_t depth, int 
     return sum;
 }
 
+/** sum + the products of the four weights at *w with a block of x; *w moves on. */
+QK_HOT int32_t qk_add_next(int32_t sum, const uint8_t **w, qk_pair x, int is_signed)
+{
+#if QK_HAS_DSP && defined __GNUC__ /* one piece: spread out, four of them need too many registers  \
+                                    */
+    uint32_t word, even;
+    if (is_signed)
+        __asm__ volatile("ldr %2, [%1], #4\n\t"
+                         "sxtb16 %3, %2\n\t"
+                         "smlad %0, %3, %4, %0\n\t"
+                         "sxtb16 %2, %2, ror #8\n\t"
+                         "smlad %0, %2, %5, %0"
+                         : "+r"(sum), "+r"(*w), "=&r"(word), "=&r"(even)
+                         : "r"(x.first), "r"(x.second)
+                         : "memory");
+    else
+        __asm__ volatile("ldr %2, [%1], #4\n\t"
+                         "uxtb16 %3, %2\n\t"
+                         "smlad %0, %3, %4, %0\n\t"
+                         "uxtb16 %2, %2, ror #8\n\t"
+                         "smlad %0, %2, %5, %0"
+                         : "+r"(sum), "+r"(*w), "=&r"(word), "=&r"(even)
+                         : "r"(x.first), "r"(x.second)
+                         : "memory");
+    return sum;
+#else
+    uint32_t const word = qk_word(*w);
+    *w += sizeof word;
+    return qk_add_pairs(sum, qk_weights4(word, is_signed), x);
+#endif
+}
+
 /** One row with four channels, whose weights are `stride` bytes apart. */
 QK_HOT qk_sums4 qk_dsp_row4(const uint8_t *w, size_t stride, const int16_t *x, size_t depth,
                             int is_signed)
 {
-    const uint8_t *const end = w + depth / 4 * 4, *w2 = w + 2 * stride;
+    const int16_t *const end = x + depth / 4 * 4;
+    const uint8_t *w1 = w + stride, *w2 = w1 + stride, *w3 = w2 + stride;
     qk_sums4 s = {0, 0, 0, 0};
-    for (; w != end; w += 4, w2 += 4, x += 4) {
-        qk_pair const pair = qk_pair_at(x);
-        s.a = qk_add_pairs(s.a, qk_weights4(qk_word(w), is_signed), pair);
-        s.b = qk_add_pairs(s.b, qk_weights4(qk_word(w + stride), is_signed), pair);
-        s.c = qk_add_pairs(s.c, qk_weights4(qk_word(w2), is_signed), pair);
-        s.d = qk_add_pairs(s.d, qk_weights4(qk_word(w2 + stride), is_signed), pair);
+    while (x != end) {
+        qk_pair const block = qk_pair_at(x);
+        x += 4;
+        s.a = qk_add_next(s.a, &w, block, is_signed);
+        s.b = qk_add_next(s.b, &w1, block, is_signed);
+        s.c = qk_add_next(s.c, &w2, block, is_signed);
+        s.d = qk_add_next(s.d, &w3, block, is_signed);
     }
     size_t const n = depth % 4;
     if (n) {
         s.a = qk_add_block(s.a, qk_weights4(qk_last_word(w, n, 0), is_signed), x);
-        s.b = qk_add_block(s.b, qk_weights4(qk_last_word(w + stride, n, 0), is_signed), x);
+        s.b = qk_add_block(s.b, qk_weights4(qk_last_word(w1, n, 0), is_signed), x);
         s.c = qk_add_block(s.c, qk_weights4(qk_last_word(w2, n, 0), is_signed), x);
-        s.d = qk_add_block(s.d, qk_weights4(qk_last_word(w2 + stride, n, 0), is_signed), x);
+        s.d = qk_add_block(s.d, qk_weights4(qk_last_word(w3, n, 0), is_signed), x);
     }
     return s;
 }
@@ -354,9 +388,13 @@ QK_HOT void qk_run_channels(const qi_tile *t, qk_clamping clamping)
 /** Channel o of a single row. */
 QK_HOT void qk_store_one(const qi_tile *t, int32_t o, int32_t r, int32_t sum, uint8_t *y)
 {
-    if (qk_is_quick(&t->requant, o) && !qk_weight_zero(t->weight_codes)) {
-        qk_quick const q = qk_quick_of(&t->requant, o);
+    const qi_requant *requant = &t->requant;
+    int const is_plain = !qk_weight_zero(t->weight_codes);
+    if (is_plain && qk_is_quick(requant, o)) {
+        qk_quick const q = qk_quick_of(requant, o);
         y[o] = qk_quick_code(&q, QK_CLAMP_ANY, sum);
+    } else if (is_plain && qk_is_small_double(requant, o)) {
+        y[o] = qk_small_double_code(requant, o, qi_requant_accumulator(requant, o, sum));
     } else {
         y[o] = qk_tile_code(t, o, r, sum);
     }

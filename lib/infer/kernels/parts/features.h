@@ -33,6 +33,10 @@
 #define QK_FRACTION 1 /* accumulators with fractional bits */
 #endif
 
+#ifndef QK_ONE_FILE
+#define QK_ONE_FILE 0 /* the program's layers are all in one file */
+#endif
+
 /*
  * Which loops. The results are the same:
  *
@@ -69,13 +73,16 @@
 #ifdef __GNUC__
 #define QK_RESTRICT __restrict
 #define QK_HOT      static inline __attribute__((always_inline)) /* parts of inner loops */
-#define QK_APART                                                                                   \
-    static __attribute__((noinline, unused)) /* what is used seldom, once in memory                \
-                                              */
+#define QK_APART    static __attribute__((noinline, unused))     /* seldom used: once in memory */
 #else
 #define QK_RESTRICT
 #define QK_HOT   static inline
 #define QK_APART static inline
+#endif
+#if QK_VECTORS
+#define QK_SHARED QK_INLINE
+#else
+#define QK_SHARED QK_APART /* once in memory, where memory is small */
 #endif
 
 #endif
