@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds, and runs every test three times over:
 #   build           release, all tests
-#   build-sanitize  AddressSanitizer and UndefinedBehaviorSanitizer, all tests
+#   build-sanitize  AddressSanitizer and UndefinedBehaviorSanitizer, all tests but those that say the same of every build
 #   build-minimal   hard dependencies only: no threads, no SIMD, no JPEG, no Check; it has to build and work
 #   build-debug     not optimized, with the benchmarks, and build-clang: these have to build without warnings
 # and the integer engine alone, where the cross compilers are to be had:
@@ -89,7 +89,7 @@ configure build-sanitize -Dtests=enabled -Dbuildtype=debugoptimized -Db_sanitize
 build build-sanitize
 export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
-run_tests build-sanitize -t 4
+run_tests build-sanitize -t 4 --no-suite once
 
 configure build-minimal -Dthreads=disabled -Dsimd=false -Djpeg=disabled -Dsound=disabled -Dtests=disabled
 build build-minimal

@@ -8,6 +8,11 @@ failed=0
 echo leak:libfontconfig >"$work/.leaks"
 export LSAN_OPTIONS=suppressions=$work/.leaks:print_suppressions=0
 
+# sanitized <in this case> <else>: under the sanitizers trainings are shorter, and reach no accuracy
+sanitized() {
+    if [ "${QAT_SANITIZE:-none}" != none ]; then echo "$1"; else echo "$2"; fi
+}
+
 ok() {
     echo "ok - $1"
 }

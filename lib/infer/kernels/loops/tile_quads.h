@@ -21,269 +21,9 @@
 #ifndef QI_TILE_QUADS_H
 #define QI_TILE_QUADS_H
 
-#include "infer/kernels/loops/arm_dsp.h"
+#include "infer/kernels/loops/quads_dsp.h"
+#include "infer/kernels/loops/quads_plain.h"
 #include "infer/kernels/loops/requant_quick.h"
-#include "infer/kernels/parts/tile_layout.h"
-
-enum { QK_QUAD = 4 };
-
-/** Is row r part of a quad? */
-QK_INLINE int qk_in_quad(const qi_tile *t, int32_t r)
-{
-    return t->rows - r / QK_QUAD * QK_QUAD >= QK_QUAD - 1;
-}
-
-/** The place of the first block of row r. */
-QK_INLINE int16_t *qk_row_of(const qi_tile *t, int32_t r, int32_t block)
-{
-    int32_t const quad = r / QK_QUAD * QK_QUAD;
-    size_t const pitch = qi_tile_pitch(t->depth);
-    return qk_in_quad(t, r) ? t->x + (size_t)quad * pitch + (size_t)((r - quad) * block)
-                            : t->x + (size_t)r * pitch;
-}
-
-/** The zero_point of the weights. */
-QK_INLINE int32_t qk_weight_zero(qi_codes c)
-{
-    return c.offset - c.flip;
-}
-
-/** The sum of the differences of one row, if it is needed. */
-QK_INLINE int32_t qk_row_sum(const qi_tile *t, const uint8_t *codes)
-{
-    qi_codes const c = t->x_codes;
-    int32_t sum = 0;
-    if (qk_weight_zero(t->weight_codes))
-        for (size_t k = 0; k < t->depth; k++)
-            sum += (codes[k] ^ c.flip) - c.offset;
-    return sum;
-}
-
-/** The sums of a quad. */
-typedef struct qk_sums4 {
-    int32_t a, b, c, d;
-} qk_sums4;
-
-/* ------------------------------------------------------------------ two products at a time */
-
-/** Four codes as differences in the order of a block. */
-QK_HOT void qk_put_block(int16_t *to, uint32_t word, uint32_t flips, uint32_t minus)
-{
-    uint32_t const codes = word ^ flips;
-    qk_put_pair(to, qk_uxtab16(minus, codes), qk_uxtab16_odd(minus, codes));
-}
-
-/** The 1 to 3 bytes at the end of a row, filled up with `rest`. */
-QK_INLINE uint32_t qk_last_word(const uint8_t *bytes, size_t n, uint8_t rest)
-{
-    uint32_t word = rest * UINT32_C(0x01010101);
-    for (size_t i = n; i > 0; i--)
-        word = word << 8 | bytes[i - 1];
-    return word;
-}
-
-QK_INLINE void qk_dsp_lay_out(const qi_tile *t, int32_t r, const uint8_t *codes)
-{
-    size_t const step = qk_in_quad(t, r) ? 4 * QK_QUAD : 4, depth = t->depth;
-    uint32_t const flips = t->x_codes.flip * UINT32_C(0x01010101);
-    uint32_t const minus = qk_halves(-t->x_codes.offset, -t->x_codes.offset);
-    int16_t *to = qk_row_of(t, r, 4);
-    const uint8_t *const end = codes + depth / 4 * 4;
-    for (; codes != end; codes += 4, to += step)
-        qk_put_block(to, qk_word(codes), flips, minus);
-    if (depth % 4)
-        qk_put_block(to, qk_last_word(codes, depth % 4, qi_zero_byte(t->x_codes)), flips, minus);
-}
-
-/** Four weights as two words of two numbers. */
-QK_HOT qk_pair qk_weights4(uint32_t word, int is_signed)
-{
-    qk_pair pair;
-    pair.first = is_signed ? qk_sxtb16(word) : qk_uxtb16(word);
-    pair.second = is_signed ? qk_sxtb16_odd(word) : qk_uxtb16_odd(word);
-    return pair;
-}
-
-/** sum + four products. */
-QK_HOT int32_t qk_add_pairs(int32_t sum, qk_pair a, qk_pair b)
-{
-    return qk_smlad(a.second, b.second, qk_smlad(a.first, b.first, sum));
-}
-
-/** sum + the products of four weights and a block of x. */
-QK_HOT int32_t qk_add_block(int32_t sum, qk_pair w, const int16_t *x)
-{
-    return qk_add_pairs(sum, w, qk_pair_at(x));
-}
-
-/** Four weights with four rows. */
-QK_HOT void qk_dsp_add_quad(qk_sums4 *sums, uint32_t word, const int16_t *x, int is_signed)
-{
-    qk_pair const w = qk_weights4(word, is_signed);
-    sums->a = qk_add_block(sums->a, w, x);
-    sums->b = qk_add_block(sums->b, w, x + 4);
-    sums->c = qk_add_block(sums->c, w, x + 8);
-    sums->d = qk_add_block(sums->d, w, x + 12);
-}
-
-QK_HOT qk_sums4 qk_dsp_quad(const uint8_t *w, const int16_t *x, size_t depth, int is_signed)
-{
-    const uint8_t *const end = w + depth / 4 * 4;
-    qk_sums4 sums = {0, 0, 0, 0};
-    if (depth & 4) {
-        qk_dsp_add_quad(&sums, qk_word(w), x, is_signed);
-        w += 4;
-        x += 16;
-    }
-    for (; w != end; w += 8, x += 32) {
-        qk_dsp_add_quad(&sums, qk_word(w), x, is_signed);
-        qk_dsp_add_quad(&sums, qk_word(w + 4), x + 16, is_signed);
-    }
-    if (depth % 4)
-        qk_dsp_add_quad(&sums, qk_last_word(w, depth % 4, 0), x, is_signed);
-    return sums;
-}
-
-QK_HOT int32_t qk_dsp_row(const uint8_t *w, const int16_t *x, size_t depth, int is_signed)
-{
-    int32_t sum = 0;
-    const uint8_t *const end = w + depth / 4 * 4;
-    for (; w != end; w += 4, x += 4)
-        sum = qk_add_block(sum, qk_weights4(qk_word(w), is_signed), x);
-    if (depth % 4)
-        sum = qk_add_block(sum, qk_weights4(qk_last_word(w, depth % 4, 0), is_signed), x);
-    return sum;
-}
-
-/** sum + the products of the four weights at *w with a block of x; *w moves on. */
-QK_HOT int32_t qk_add_next(int32_t sum, const uint8_t **w, qk_pair x, int is_signed)
-{
-#if QK_HAS_DSP && defined __GNUC__ /* one piece: spread out, four of them need too many registers  \
-                                    */
-    uint32_t word, even;
-    if (is_signed)
-        __asm__ volatile("ldr %2, [%1], #4\n\t"
-                         "sxtb16 %3, %2\n\t"
-                         "smlad %0, %3, %4, %0\n\t"
-                         "sxtb16 %2, %2, ror #8\n\t"
-                         "smlad %0, %2, %5, %0"
-                         : "+r"(sum), "+r"(*w), "=&r"(word), "=&r"(even)
-                         : "r"(x.first), "r"(x.second)
-                         : "memory");
-    else
-        __asm__ volatile("ldr %2, [%1], #4\n\t"
-                         "uxtb16 %3, %2\n\t"
-                         "smlad %0, %3, %4, %0\n\t"
-                         "uxtb16 %2, %2, ror #8\n\t"
-                         "smlad %0, %2, %5, %0"
-                         : "+r"(sum), "+r"(*w), "=&r"(word), "=&r"(even)
-                         : "r"(x.first), "r"(x.second)
-                         : "memory");
-    return sum;
-#else
-    uint32_t const word = qk_word(*w);
-    *w += sizeof word;
-    return qk_add_pairs(sum, qk_weights4(word, is_signed), x);
-#endif
-}
-
-/** One row with four channels, whose weights are `stride` bytes apart. */
-QK_HOT qk_sums4 qk_dsp_row4(const uint8_t *w, size_t stride, const int16_t *x, size_t depth,
-                            int is_signed)
-{
-    const int16_t *const end = x + depth / 4 * 4;
-    const uint8_t *w1 = w + stride, *w2 = w1 + stride, *w3 = w2 + stride;
-    qk_sums4 s = {0, 0, 0, 0};
-    while (x != end) {
-        qk_pair const block = qk_pair_at(x);
-        x += 4;
-        s.a = qk_add_next(s.a, &w, block, is_signed);
-        s.b = qk_add_next(s.b, &w1, block, is_signed);
-        s.c = qk_add_next(s.c, &w2, block, is_signed);
-        s.d = qk_add_next(s.d, &w3, block, is_signed);
-    }
-    size_t const n = depth % 4;
-    if (n) {
-        s.a = qk_add_block(s.a, qk_weights4(qk_last_word(w, n, 0), is_signed), x);
-        s.b = qk_add_block(s.b, qk_weights4(qk_last_word(w1, n, 0), is_signed), x);
-        s.c = qk_add_block(s.c, qk_weights4(qk_last_word(w2, n, 0), is_signed), x);
-        s.d = qk_add_block(s.d, qk_weights4(qk_last_word(w3, n, 0), is_signed), x);
-    }
-    return s;
-}
-
-/* ------------------------------------------------------------------ one at a time */
-
-QK_INLINE void qk_plain_lay_out(const qi_tile *t, int32_t r, const uint8_t *codes)
-{
-    size_t const step = qk_in_quad(t, r) ? QK_QUAD : 1;
-    qi_codes const c = t->x_codes;
-    int16_t *to = qk_row_of(t, r, 1);
-    for (size_t k = 0; k < t->depth; k++, to += step)
-        *to = (int16_t)((codes[k] ^ c.flip) - c.offset);
-}
-
-QK_HOT int32_t qk_weight(uint8_t byte, int is_signed)
-{
-    return is_signed ? (int8_t)byte : byte;
-}
-
-/** sum + a b; it wraps. */
-QK_HOT int32_t qk_add_product(int32_t sum, int32_t a, int32_t b)
-{
-    return (int32_t)((uint32_t)sum + (uint32_t)(a * b));
-}
-
-/** One weight with four rows. */
-QK_HOT void qk_plain_add_quad(qk_sums4 *sums, int32_t w, const int16_t *x)
-{
-    sums->a = qk_add_product(sums->a, w, x[0]);
-    sums->b = qk_add_product(sums->b, w, x[1]);
-    sums->c = qk_add_product(sums->c, w, x[2]);
-    sums->d = qk_add_product(sums->d, w, x[3]);
-}
-
-QK_HOT qk_sums4 qk_plain_quad(const uint8_t *w, const int16_t *x, size_t depth, int is_signed)
-{
-    const uint8_t *const end = w + depth / 4 * 4;
-    qk_sums4 sums = {0, 0, 0, 0};
-    for (; w != end; w += 4, x += 16) {
-        qk_plain_add_quad(&sums, qk_weight(w[0], is_signed), x);
-        qk_plain_add_quad(&sums, qk_weight(w[1], is_signed), x + 4);
-        qk_plain_add_quad(&sums, qk_weight(w[2], is_signed), x + 8);
-        qk_plain_add_quad(&sums, qk_weight(w[3], is_signed), x + 12);
-    }
-    for (size_t k = 0; k < depth % 4; k++, x += 4)
-        qk_plain_add_quad(&sums, qk_weight(w[k], is_signed), x);
-    return sums;
-}
-
-QK_HOT int32_t qk_plain_row(const uint8_t *w, const int16_t *x, size_t depth, int is_signed)
-{
-    int32_t sum = 0;
-    for (size_t k = 0; k < depth; k++)
-        sum = qk_add_product(sum, qk_weight(w[k], is_signed), x[k]);
-    return sum;
-}
-
-/** One row with four channels, whose weights are `stride` bytes apart. */
-QK_HOT qk_sums4 qk_plain_row4(const uint8_t *w, size_t stride, const int16_t *x, size_t depth,
-                              int is_signed)
-{
-    const uint8_t *const end = w + depth;
-    const uint8_t *b = w + stride, *c = b + stride, *d = c + stride;
-    qk_sums4 s = {0, 0, 0, 0};
-    while (w != end) {
-        int32_t const value = *x++;
-        s.a = qk_add_product(s.a, qk_weight(*w++, is_signed), value);
-        s.b = qk_add_product(s.b, qk_weight(*b++, is_signed), value);
-        s.c = qk_add_product(s.c, qk_weight(*c++, is_signed), value);
-        s.d = qk_add_product(s.d, qk_weight(*d++, is_signed), value);
-    }
-    return s;
-}
-
-/* ------------------------------------------------------------------ tiles */
 
 /** The sums of a quad and one channel; of a row and four channels; of a row and one channel. */
 QK_APART void qk_quad_dots_s8(const uint8_t *w, const int16_t *x, size_t depth, qk_sums4 *sums)
@@ -293,6 +33,16 @@ QK_APART void qk_quad_dots_s8(const uint8_t *w, const int16_t *x, size_t depth, 
 QK_APART void qk_quad_dots_u8(const uint8_t *w, const int16_t *x, size_t depth, qk_sums4 *sums)
 {
     *sums = QK_DSP ? qk_dsp_quad(w, x, depth, 0) : qk_plain_quad(w, x, depth, 0);
+}
+QK_APART void qk_two_dots_s8(const uint8_t *w, const uint8_t *w2, const int16_t *x, size_t depth,
+                             qk_sums4 *sums)
+{
+    qk_plain_two(w, w2, x, depth, 1, sums, sums + 1);
+}
+QK_APART void qk_two_dots_u8(const uint8_t *w, const uint8_t *w2, const int16_t *x, size_t depth,
+                             qk_sums4 *sums)
+{
+    qk_plain_two(w, w2, x, depth, 0, sums, sums + 1);
 }
 QK_APART void qk_row_dots_s8(const uint8_t *w, size_t stride, const int16_t *x, size_t depth,
                              qk_sums4 *sums)
@@ -357,12 +107,36 @@ QK_HOT void qk_quick_store(const qk_quick *q, qk_clamping clamping, const qk_sum
     y[3 * stride] = qk_quick_code(q, clamping, sums->d);
 }
 
+/** A channel, and whether the quick way is the right one. */
+typedef struct qk_channel {
+    int32_t o, is_quick;
+    qk_quick quick;
+} qk_channel;
+
+QK_HOT qk_channel qk_channel_of(const qi_tile *t, int32_t o)
+{
+    qk_channel c;
+    c.o = o;
+    c.is_quick = qk_is_quick(&t->requant, o) && !qk_weight_zero(t->weight_codes);
+    c.quick = qk_quick_of(&t->requant, o);
+    return c;
+}
+
+/** The codes of the next quad, of which `left` rows are left. y: the first of them. */
+QK_HOT void qk_store_quad(const qi_tile *t, const qk_channel *c, int32_t left, const qk_sums4 *sums,
+                          qk_clamping clamping, uint8_t *y)
+{
+    if (c->is_quick && left >= QK_QUAD)
+        qk_quick_store(&c->quick, clamping, sums, y, t->y_stride);
+    else
+        qk_store(t, c->o, t->rows - left, left, sums, y);
+}
+
 /** One channel of all quads; w: its weights. */
 QK_HOT void qk_run_channel(const qi_tile *t, int32_t o, const uint8_t *w, qk_clamping clamping)
 {
     int const is_signed = t->weight_codes.flip != 0;
-    int const is_quick = qk_is_quick(&t->requant, o) && !qk_weight_zero(t->weight_codes);
-    qk_quick const q = qk_quick_of(&t->requant, o);
+    qk_channel const c = qk_channel_of(t, o);
     size_t const x_step = QK_QUAD * qi_tile_pitch(t->depth), y_step = QK_QUAD * t->y_stride;
     const int16_t *x = t->x;
     uint8_t *y = (uint8_t *)t->y + t->y_at + (size_t)o;
@@ -372,16 +146,36 @@ QK_HOT void qk_run_channel(const qi_tile *t, int32_t o, const uint8_t *w, qk_cla
             qk_quad_dots_s8(w, x, t->depth, &sums);
         else
             qk_quad_dots_u8(w, x, t->depth, &sums);
-        if (is_quick && left >= QK_QUAD)
-            qk_quick_store(&q, clamping, &sums, y, t->y_stride);
+        qk_store_quad(t, &c, left, &sums, clamping, y);
+    }
+}
+
+/** Two channels, o and the next one. */
+QK_HOT void qk_run_two(const qi_tile *t, int32_t o, const uint8_t *w, qk_clamping clamping)
+{
+    int const is_signed = t->weight_codes.flip != 0;
+    qk_channel const c = qk_channel_of(t, o), c2 = qk_channel_of(t, o + 1);
+    size_t const x_step = QK_QUAD * qi_tile_pitch(t->depth), y_step = QK_QUAD * t->y_stride;
+    const int16_t *x = t->x;
+    uint8_t *y = (uint8_t *)t->y + t->y_at + (size_t)o;
+    for (int32_t left = t->rows; left >= QK_QUAD - 1; left -= QK_QUAD, x += x_step, y += y_step) {
+        qk_sums4 sums[2];
+        if (is_signed)
+            qk_two_dots_s8(w, w + t->weights.bytes, x, t->depth, sums);
         else
-            qk_store(t, o, t->rows - left, left, &sums, y);
+            qk_two_dots_u8(w, w + t->weights.bytes, x, t->depth, sums);
+        qk_store_quad(t, &c, left, &sums[0], clamping, y);
+        qk_store_quad(t, &c2, left, &sums[1], clamping, y + 1);
     }
 }
 
 QK_HOT void qk_run_channels(const qi_tile *t, qk_clamping clamping)
 {
-    for (int32_t o = t->first_channel; o < t->end_channel; o++)
+    int32_t o = t->first_channel;
+    if (!QK_DSP && !(QK_PACKED && t->weights.packing))
+        for (; o + 1 < t->end_channel; o += 2)
+            qk_run_two(t, o, qk_weights_of(t, o), clamping);
+    for (; o < t->end_channel; o++)
         qk_run_channel(t, o, qk_weights_of(t, o), clamping);
 }
 

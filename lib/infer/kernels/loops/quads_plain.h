@@ -1,0 +1,111 @@
+/** Dot products of quads and of single rows, one product at a time; see tile_quads.h. */
+#ifndef QK_QUADS_PLAIN_H
+#define QK_QUADS_PLAIN_H
+
+#include "infer/kernels/loops/quads.h"
+
+QK_INLINE void qk_plain_lay_out(const qi_tile *t, int32_t r, const uint8_t *codes)
+{
+    size_t const step = qk_in_quad(t, r) ? QK_QUAD : 1;
+    qi_codes const c = t->x_codes;
+    int16_t *to = qk_row_of(t, r, 1);
+    for (size_t k = 0; k < t->depth; k++, to += step)
+        *to = (int16_t)((codes[k] ^ c.flip) - c.offset);
+}
+
+QK_HOT int32_t qk_weight(uint8_t byte, int is_signed)
+{
+    return is_signed ? (int8_t)byte : byte;
+}
+
+/** sum + a b; it wraps. */
+QK_HOT int32_t qk_add_product(int32_t sum, int32_t a, int32_t b)
+{
+    return (int32_t)((uint32_t)sum + (uint32_t)(a * b));
+}
+
+/** One weight with four rows. */
+QK_HOT void qk_plain_add_quad(qk_sums4 *sums, int32_t w, const int16_t *x)
+{
+    sums->a = qk_add_product(sums->a, w, x[0]);
+    sums->b = qk_add_product(sums->b, w, x[1]);
+    sums->c = qk_add_product(sums->c, w, x[2]);
+    sums->d = qk_add_product(sums->d, w, x[3]);
+}
+
+QK_HOT qk_sums4 qk_plain_quad(const uint8_t *w, const int16_t *x, size_t depth, int is_signed)
+{
+    const uint8_t *const end = w + depth / 4 * 4;
+    qk_sums4 sums = {0, 0, 0, 0};
+    for (; w != end; w += 4, x += 16) {
+        qk_plain_add_quad(&sums, qk_weight(w[0], is_signed), x);
+        qk_plain_add_quad(&sums, qk_weight(w[1], is_signed), x + 4);
+        qk_plain_add_quad(&sums, qk_weight(w[2], is_signed), x + 8);
+        qk_plain_add_quad(&sums, qk_weight(w[3], is_signed), x + 12);
+    }
+    for (size_t k = 0; k < depth % 4; k++, x += 4)
+        qk_plain_add_quad(&sums, qk_weight(w[k], is_signed), x);
+    return sums;
+}
+
+/** The next value of x, with a weight of each of two channels. */
+QK_HOT void qk_plain_add_two(const int16_t **x, int32_t w, int32_t w2, int32_t *sum, int32_t *sum2)
+{
+#if defined __thumb2__ && defined __GNUC__ /* in one piece it needs no further register */
+    int32_t value;
+    __asm__ volatile("ldrsh %0, [%1], #2\n\t"
+                     "mla %2, %0, %4, %2\n\t"
+                     "mla %3, %0, %5, %3"
+                     : "=&r"(value), "+r"(*x), "+r"(*sum), "+r"(*sum2)
+                     : "r"(w), "r"(w2)
+                     : "memory");
+#else
+    int32_t const value = *(*x)++;
+    *sum = qk_add_product(*sum, w, value);
+    *sum2 = qk_add_product(*sum2, w2, value);
+#endif
+}
+
+/** A quad with two channels: so each value of x is loaded once for two products. */
+QK_HOT void qk_plain_two(const uint8_t *w, const uint8_t *w2, const int16_t *x, size_t depth,
+                         int is_signed, qk_sums4 *sums, qk_sums4 *sums2)
+{
+    const uint8_t *const end = w + depth;
+    qk_sums4 s = {0, 0, 0, 0}, s2 = {0, 0, 0, 0};
+    while (w != end) {
+        int32_t const weight = qk_weight(*w++, is_signed), weight2 = qk_weight(*w2++, is_signed);
+        qk_plain_add_two(&x, weight, weight2, &s.a, &s2.a);
+        qk_plain_add_two(&x, weight, weight2, &s.b, &s2.b);
+        qk_plain_add_two(&x, weight, weight2, &s.c, &s2.c);
+        qk_plain_add_two(&x, weight, weight2, &s.d, &s2.d);
+    }
+    *sums = s;
+    *sums2 = s2;
+}
+
+QK_HOT int32_t qk_plain_row(const uint8_t *w, const int16_t *x, size_t depth, int is_signed)
+{
+    int32_t sum = 0;
+    for (size_t k = 0; k < depth; k++)
+        sum = qk_add_product(sum, qk_weight(w[k], is_signed), x[k]);
+    return sum;
+}
+
+/** One row with four channels, whose weights are `stride` bytes apart. */
+QK_HOT qk_sums4 qk_plain_row4(const uint8_t *w, size_t stride, const int16_t *x, size_t depth,
+                              int is_signed)
+{
+    const uint8_t *const end = w + depth;
+    const uint8_t *b = w + stride, *c = b + stride, *d = c + stride;
+    qk_sums4 s = {0, 0, 0, 0};
+    while (w != end) {
+        int32_t const value = *x++;
+        s.a = qk_add_product(s.a, qk_weight(*w++, is_signed), value);
+        s.b = qk_add_product(s.b, qk_weight(*b++, is_signed), value);
+        s.c = qk_add_product(s.c, qk_weight(*c++, is_signed), value);
+        s.d = qk_add_product(s.d, qk_weight(*d++, is_signed), value);
+    }
+    return s;
+}
+
+#endif
