@@ -304,6 +304,10 @@ qat_status cert_check_sigmoid(cert *c, const cert_op *op);
 qat_status cert_check_wide_softmax(cert *c, const cert_op *op);
 qat_status cert_check_wide_sigmoid(cert *c, const cert_op *op);
 qat_status cert_check_wide_leaky_relu(cert *c, const cert_op *op);
+qat_status cert_check_embedding(cert *c, const cert_op *op);
+qat_status cert_check_row_numbers(cert *c, const cert_op *op);
+/** The op that gives an embedding's row numbers of codes. */
+const char *cert_numbers_kernel(bool is_wide);
 qat_status cert_check_curve(cert *c, const cert_op *op);
 qat_status cert_check_custom_table(cert *c, const cert_op *op);
 qat_status cert_check_resize(cert *c, const cert_op *op);

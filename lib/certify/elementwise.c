@@ -1,6 +1,11 @@
 /**
  * add, sub, mul, requantize, softmax, logistic, tanh. Their parameters are computed in float64 from
- * the scales, so they must be exactly equal (docs/arithmetic.md, sections 4, 5, 8, 9, 10).
+ * the scales, so they must be exactly equal (docs/arithmetic.md, sections 4, 5, 8, 9, 10). And
+ * embedding: reshape; a table to the numbers that codes stand for, of 16-bit codes requantize; cast
+ * to int32; gather of rows.
+ *
+ *     numbers   scale 1, zero point 0; the input's codes are at most 1 apart
+ *     rows      |code - (w / S_y + Z_y)| <= 1/2 + 2^-11 for each value w of the checkpoint's table
  */
 #include "certify/certify.h"
 
@@ -110,4 +115,137 @@ qat_status cert_check_sigmoid(cert *c, const cert_op *op)
     qat_status const st = cert_check_form(c, op->name, op->node, 1, 3, QI_ROUND_NONE, 0);
     return st ? st
               : check_fixed_point(c, op, mult, shift < 31 ? shift : 31, "radius", (int32_t)radius);
+}
+
+/* ------------------------------------------------------------------ embedding */
+
+static const double ROWS_SLACK = 0x1p-11;
+
+/** A tensor of whole numbers, in the shape of the codes. */
+static qat_status check_numbers(const cert *c, const qi_tensor *t, const qi_tensor *codes, int type)
+{
+    qat_status st = cert_equal(c, t->name, "the type", t->type, type);
+    if (!st)
+        st =
+            cert_equal(c, t->name, "the number of bits", t->bits, 8 * (int64_t)qi_type_bytes(type));
+    if (!st)
+        st = cert_equal(c, t->name, "the zero point", t->zero_point, 0);
+    if (!st)
+        st = cert_check_scale_1(c, t);
+    for (int i = 0; !st && i < 2; i++)
+        st = cert_equal(c, t->name, "the range (as the bits of its float32)", t->range_bits[i], 0);
+    for (int i = 0; !st && i < QI_MAX_RANK; i++)
+        st = cert_equal(c, t->name, "a dimension", t->dims[i], codes->dims[i]);
+    return st;
+}
+
+/** The input's codes, without its last dimension. */
+static qat_status check_codes(const cert *c, const qi_tensor *t, const qi_tensor *x)
+{
+    qat_status st = cert_equal(c, t->name, "the rank", t->rank, x->rank - 1);
+    for (int i = 0; !st && i < t->rank; i++)
+        st = cert_equal(c, t->name, "a dimension", t->dims[i], x->dims[i]);
+    for (int i = 0; !st && i < 2; i++)
+        st = cert_equal(c, t->name, "the range (as the bits of its float32)", t->range_bits[i],
+                        x->range_bits[i]);
+    if (st || cert_scale(t) <= 1)
+        return st;
+    return qat_fail(c->err, QAT_ERR_MISMATCH,
+                    "%s: its codes are %g apart, but there is a row for each number", t->name,
+                    (double)cert_scale(t));
+}
+
+/** Find what writes "<layer>/<part>", which `reader` must read as its input i. */
+static qat_status find_part(cert *c, const cert_op *op, const char *part, const char *kernel,
+                            const qi_node *reader, int i, cert_op *found)
+{
+    char name[QAT_NAME_MAX];
+    cert_part_name(name, op->name, part);
+    *found = *op;
+    qat_status const st = cert_find_op(c, name, kernel, op->name, 0, NULL, &found->node);
+    return st ? st
+              : cert_equal(c, op->name, "an input", reader->inputs[i], found->node->outputs[0]);
+}
+
+/** What gives the indices: reshape, table or requantize, cast of x. */
+static qat_status check_indices(cert *c, const cert_op *op, int x)
+{
+    bool const is_wide = cert_tensor(c, x)->type == QI_S16;
+    cert_op reshape, numbers, cast;
+    qat_status st = find_part(c, op, "indices", "cast", op->node, 1, &cast);
+    if (!st)
+        st = cert_check_form(c, op->name, cast.node, 1, 0, QI_ROUND_NONE, 0);
+    if (!st)
+        st = find_part(c, op, "numbers", cert_numbers_kernel(is_wide), cast.node, 0, &numbers);
+    numbers.act_max = op->head->inputs[op->head->n_data]->shape.dims[0] - 1;
+    if (!st)
+        st = (is_wide ? cert_check_requantize : cert_check_row_numbers)(c, &numbers);
+    if (!st)
+        st = find_part(c, op, "codes", "reshape", numbers.node, 0, &reshape);
+    if (!st)
+        st = cert_check_reshape(c, &reshape);
+    if (!st)
+        st = cert_equal(c, op->name, "an input", reshape.node->inputs[0], x);
+    if (st)
+        return st;
+    const qi_tensor *codes = cert_tensor(c, reshape.node->outputs[0]);
+    st = check_codes(c, codes, cert_tensor(c, x));
+    if (!st)
+        st = check_numbers(c, cert_tensor(c, numbers.node->outputs[0]), codes,
+                           codes->type == QI_S16 ? QI_S16 : QI_U8);
+    return st ? st : check_numbers(c, cert_tensor(c, cast.node->outputs[0]), codes, QI_S32);
+}
+
+static qat_status check_rows(cert *c, const cert_op *op)
+{
+    const qi_tensor *rows = cert_tensor(c, op->node->inputs[0]);
+    const qi_tensor *y = cert_tensor(c, op->node->outputs[0]);
+    const qat_node *w = op->head->inputs[op->head->n_data];
+    const float *values = NULL;
+    int32_t lo, hi;
+    size_t const count = qat_shape_count(&w->shape);
+    double const step = scale(y), slack = ldexp(ROWS_SLACK, y->bits > 8 ? 8 : 0);
+    char name[QAT_NAME_MAX];
+    cert_part_name(name, op->name, "rows");
+    qat_status st = cert_values(c, w->name, count, &values);
+    if (!st)
+        st = cert_check_name(c, op->name, rows, name);
+    if (!st)
+        st = cert_equal(c, rows->name, "the number of bits", rows->bits, y->bits);
+    for (int i = 0; !st && i < 2; i++)
+        st = cert_equal(c, rows->name, "the range (as the bits of its float32)",
+                        rows->range_bits[i], y->range_bits[i]);
+    if (!st)
+        st = cert_equal(c, rows->name, "the type", rows->type, y->type);
+    if (!st)
+        st = cert_equal(c, rows->name, "the zero point", rows->zero_point, y->zero_point);
+    if (!st)
+        st = cert_equal(c, rows->name, "the scale (as the bits of its float32)", rows->scale_bits,
+                        y->scale_bits);
+    for (int i = 0; !st && i < 2; i++)
+        st = cert_equal(c, rows->name, "a dimension", rows->dims[i], w->shape.dims[i]);
+    if (!st)
+        st = cert_equal(c, rows->name, "the number of values", (int64_t)cert_count(rows),
+                        (int64_t)count);
+    cert_codes_of(y, &lo, &hi);
+    c->result->tables += (int64_t)count;
+    for (size_t i = 0; !st && i < count; i++)
+        if (!cert_near_code((double)values[i], step, y->zero_point, lo, hi, slack,
+                            cert_code(rows, i)))
+            return qat_fail(c->err, QAT_ERR_MISMATCH,
+                            "%s: the file's table has the code %d for its value %zu, %.9g, which "
+                            "is %.4f before rounding",
+                            op->name, (int)cert_code(rows, i), i, (double)values[i],
+                            (double)values[i] / step + y->zero_point);
+    return st;
+}
+
+qat_status cert_check_embedding(cert *c, const cert_op *op)
+{
+    qat_status st = cert_check_form(c, op->name, op->node, 2, 2, QI_ROUND_NONE, 0);
+    for (int i = 0; !st && i < 2; i++)
+        st = cert_equal(c, op->name, "a parameter of gather", op->node->params[i], 0);
+    if (!st)
+        st = check_rows(c, op);
+    return st ? st : check_indices(c, op, cert_info(c, op->head->inputs[0])->tensor);
 }

@@ -271,6 +271,20 @@ qat_status cert_check_curve(cert *c, const cert_op *op)
     return st ? st : cert_equal(c, op->name, "the number of tables", t.rows, 1);
 }
 
+/** The nearest whole numbers from 0 to act_max: the rows of an embedding. */
+qat_status cert_check_row_numbers(cert *c, const cert_op *op)
+{
+    struct table t;
+    int32_t lo, hi;
+    qat_status st = table_of(c, op->node, op->name, &t);
+    if (st)
+        return st;
+    cert_codes_of(t.x, &lo, &hi);
+    for (int32_t code = lo; !st && code <= hi; code++)
+        st = check_entry(&t, 0, code, fmin(fmax(real_of(t.x, code), 0), op->act_max), TABLE_SLACK);
+    return st ? st : cert_equal(c, op->name, "the number of tables", t.rows, 1);
+}
+
 /* ------------------------------------------------------------------ elementwise ops of plugins */
 
 /** The float op on one sample, its parameters being the source's. */

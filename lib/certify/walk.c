@@ -10,6 +10,7 @@
  *     strided_slice                   strided_slice             "<node>"
  *     state                           none                      a state "<node>/q"
  *     carry                           none                      what its state becomes
+ *     embedding                       reshape, table, cast, gather "<node>/q"
  *     all others                      an op of the same name    "<node>/q"
  *     an input of pixels              table "<input>/q"         "<input>/q"
  *     what input_bits make narrower   requantize "<layer>/in/q" "<layer>/in/q"
@@ -372,6 +373,11 @@ static qat_status walk_padded(cert *c, const qat_node *pool, int *tensor)
     return check_op(c, &w, tensor);
 }
 
+const char *cert_numbers_kernel(bool is_wide)
+{
+    return is_wide ? "requantize" : "table";
+}
+
 /** Pools that average, softmax, curves, tables, custom ops. */
 static qat_status walk_plain(cert *c, const qat_node *node)
 {
@@ -392,7 +398,10 @@ static qat_status walk_plain(cert *c, const qat_node *node)
                        .inputs = inputs,
                        .origin = cert_info(c, node)->origin,
                        .check = cert_check_custom};
-    if (qat_node_is_op(node, "global_average_pool") && tflite)
+    if (qat_node_is_op(node, "embedding")) { /* its inputs are a constant and what it makes of x */
+        w.kernel = "gather", w.check = cert_check_embedding;
+        w.n_inputs = 0;
+    } else if (qat_node_is_op(node, "global_average_pool") && tflite)
         w.kernel = "mean", w.check = cert_check_mean;
     else if (qat_node_is_op(node, "global_average_pool") || qat_node_is_op(node, "average_pool2d"))
         w.kernel = "average_pool2d", w.check = cert_check_pool;

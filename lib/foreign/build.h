@@ -173,6 +173,11 @@ qat_status fv_around(builder *b, fv *x, int axis, qat_shape *shape, int *at);
 /** The value of fv_around with another length of that dimension. */
 fv fv_resized(const fv *x, qat_node *node, int axis, int64_t length);
 
+/**
+ * Output 0: rows of a constant table at the positions that data say, as Gather along an axis.
+ */
+qat_status fv_embedding(builder *b, const qat_foreign_tensor *table, int axis, const fv *positions);
+
 /* ------------------------------------------------------------------ nodes and parameters */
 
 /** Add a bias node behind y, with these values times the factor (or one for all); that of a new

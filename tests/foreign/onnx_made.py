@@ -1,6 +1,7 @@
 """Writes networks that no exporter is needed for, and data for them: a list without a batch dimension, and volumes.
 
-    python onnx_made.py FOLDER      list.onnx, volume.onnx, numbers.csv: 64 numbers and a value a line
+    python onnx_made.py FOLDER      list.onnx, volume.onnx, numbers.csv: 64 numbers and a value a line;
+                                    rows.onnx, an embedding, rows.csv: 6 numbers of 0 to 99 and a value a line
 """
 
 import random
@@ -53,6 +54,7 @@ def write(name, dims, parts):
 
 
 random.seed(1)
+rows = random.Random(2)
 write("list", [64], [
     node("MatMul", ["x", "w"], "hidden"), node("Relu", ["hidden"], "positive"), node("MatMul", ["positive", "v"], "y"),
     constant("w", [64, 8]), constant("v", [8, 1])])
@@ -62,6 +64,15 @@ write("volume", [1, 1, 4, 4, 4], [
     node("Pad", ["largest", "pads"], "padded", ), node("Flatten", ["padded"], "flat"), node("Gemm", ["flat", "v"], "y"),
     constant("w", [4, 1, 2, 2, 2]), constant("v", [128, 1]),
     field(5, field(1, 10) + field(2, 7) + field(8, "pads") + field(9, struct.pack("<10q", 0, 0, 1, 1, 0, 0, 0, 1, 1, 0)))])
+write("rows", [1, 6], [
+    node("Gather", ["table", "x"], "picked"), node("Relu", ["picked"], "positive"), node("Flatten", ["positive"], "flat"),
+    node("Gemm", ["flat", "v"], "y"), constant("table", [100, 8]), constant("v", [48, 1])])
+with open(f"{sys.argv[1]}/rows.csv", "w") as f:
+    worth = [rows.uniform(-1, 1) for _ in range(100)]
+    f.write(",".join(f"n{i}" for i in range(6)) + ",value\n")
+    for _ in range(300):
+        row = [rows.randrange(100) for _ in range(6)]
+        f.write(",".join(str(v) for v in row) + f",{sum(worth[v] for v in row):.4f}\n")
 with open(f"{sys.argv[1]}/numbers.csv", "w") as f:
     f.write(",".join(f"n{i}" for i in range(64)) + ",value\n")
     for _ in range(200):

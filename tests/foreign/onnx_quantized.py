@@ -327,9 +327,38 @@ def between(tools, folder):
             say(far <= share, f"{name} at the end, not quantized: differs by {far:.1e} of the largest value")
 
 
+def gathers(tools, folder):
+    """Rows of a table at positions that are an input: of codes, of reals, of floats; other axes and ranks."""
+    rng = np.random.default_rng(6)
+    path = folder + "/gather.onnx"
+    node = helper.make_node
+    ends = [node("QuantizeLinear", ["g", "sy", "zy"], ["yq"]), node("DequantizeLinear", ["yq", "sy", "zy"], ["y"])]
+    dequantized = node("DequantizeLinear", ["w", "sw", "zw"], ["t"])
+    base = {"sw": np.float32(.02), "zw": np.int8(3), "sy": np.float32(.03), "zy": np.uint8(110)}
+    for name, shape, axis, at, kind in (("of 1000 rows", (1000, 16), 0, (2, 7), np.int64), ("along axis 1", (4, 50), 1, (3,), np.int32),
+                                        ("of rows of two dimensions", (30, 2, 3), 0, (1, 4), np.int64)):
+        codes = rng.integers(-128, 128, shape).astype(np.int8)
+        gather = node("Gather", ["t", "x"], ["g"], axis=axis)
+        cases = {
+            "reals": ([dequantized, gather] + ends, base | {"w": codes}),
+            "several scales": ([node("DequantizeLinear", ["w", "sw", "zw"], ["t"], axis=0), gather] + ends,
+                               base | {"w": codes, "sw": rng.uniform(.01, .02, shape[0]).astype(np.float32),
+                                       "zw": np.zeros(shape[0], np.int8)}),
+            "floats": ([gather] + ends, base | {"t": rng.normal(size=shape).astype(np.float32)}),
+            "codes": ([node("Gather", ["w", "x"], ["gq"], axis=axis), node("DequantizeLinear", ["gq", "sw", "zw"], ["y"])],
+                      base | {"w": codes}),
+        }
+        for kind_of, (nodes, constants) in cases.items():
+            positions = rng.integers(0, shape[axis], at).astype(kind)
+            operator(folder, nodes, {"x": positions}, constants, path, TensorProto.FLOAT)
+            result = compare(tools, folder, path, [[positions]])
+            say(not isinstance(result, str) and result[0] == 0, f"Gather {name}, {kind_of}: {result}")
+
+
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as temporary:
         between(sys.argv[1], temporary)
+        gathers(sys.argv[1], temporary)
         operators(sys.argv[1], temporary, int(os.environ.get("ONNX_ROUNDS", "4")))
         networks(sys.argv[1], temporary)
         of_torchvision(sys.argv[1], temporary, sys.argv[2:])

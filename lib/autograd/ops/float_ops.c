@@ -21,6 +21,7 @@ const qat_op *const qat_float_ops[] = {
     &qat_op_reshape,
     &qat_op_flatten,
     &qat_op_dropout,
+    &qat_op_embedding,
     &qat_op_strided_slice,
     &qat_op_transpose,
     &qat_op_pad,

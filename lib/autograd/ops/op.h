@@ -22,7 +22,7 @@ extern const struct qat_quant qat_quant_conv2d, qat_quant_depthwise_conv2d,
     qat_quant_dropout;
 extern const struct qat_quant qat_quant_strided_slice, qat_quant_transpose, qat_quant_pad,
     qat_quant_leaky_relu, qat_quant_hard_sigmoid, qat_quant_clip, qat_quant_transpose_conv2d,
-    qat_quant_resize_nearest, qat_quant_resize_bilinear;
+    qat_quant_resize_nearest, qat_quant_resize_bilinear, qat_quant_embedding;
 #define QAT_ACTIVATION_QUANT(op, ...) extern const struct qat_quant qat_quant_##op;
 QAT_ACTIVATIONS(QAT_ACTIVATION_QUANT)
 #endif
@@ -36,7 +36,7 @@ extern const qat_op qat_op_conv2d, qat_op_depthwise_conv2d, qat_op_fully_connect
     qat_op_l2_loss, qat_op_weight_decay, qat_op_distillation, qat_op_loss_sum,
     qat_op_smooth_l1_loss, qat_op_detection_loss, qat_op_strided_slice, qat_op_transpose,
     qat_op_pad, qat_op_leaky_relu, qat_op_hard_sigmoid, qat_op_clip, qat_op_transpose_conv2d,
-    qat_op_resize_nearest, qat_op_resize_bilinear;
+    qat_op_resize_nearest, qat_op_resize_bilinear, qat_op_embedding;
 
 #define QAT_ACTIVATION_OP(op, ...) extern const qat_op qat_op_##op;
 QAT_ACTIVATIONS(QAT_ACTIVATION_OP)

@@ -250,6 +250,17 @@ static bool is_constant(const oq_importer *q)
     return true;
 }
 
+/** Positions of another type are the same ones. */
+static qat_status move_positions(oq_importer *q, const oq_operand *x)
+{
+    const char *op = q->b.node->op;
+    if (strcmp(op, "Identity") != 0 && strcmp(op, "Cast") != 0)
+        return fv_refuse(&q->b,
+                         "its input is of int32 or int64, which only Gather takes as indices");
+    oq_output(q, 0, &x->v, x->shape.rank, x->shape.dims);
+    return QAT_OK;
+}
+
 static qat_status run_node(oq_importer *q)
 {
     const char *op = q->b.node->op;
@@ -262,6 +273,9 @@ static qat_status run_node(oq_importer *q)
     bool done;
     if (is_constant(q) && strncmp(op, "QLinear", 7) != 0)
         return fv_fold(&q->b, &done);
+    oq_operand const first = oq_input(q, 0);
+    if (first.v.index)
+        return move_positions(q, &first);
     const oq_operator *o = operator_named(op, true);
     if (o)
         return run_quantized(q, o);
@@ -304,9 +318,7 @@ static bool is_among(int value, int n, const int *values)
     return false;
 }
 
-/** The first scale with which a node reads the codes of an input, or the same codes after they
- *  were moved; without one: 1 and 0. */
-static oq_target input_grid(oq_importer *q, int value)
+static oq_target find_grid(oq_importer *q, int value)
 {
     enum { MOST = 16 };
     qat_error ignored, *err = q->err;
@@ -332,6 +344,17 @@ static oq_target input_grid(oq_importer *q, int value)
             moved[n_moved++] = n->outputs[0];
     }
     q->err = q->b.err = err;
+    return grid;
+}
+
+oq_target oq_grid_read(oq_importer *q, int value)
+{
+    const qat_foreign_node *node = q->b.node;
+    char name[sizeof q->b.name];
+    memcpy(name, q->b.name, sizeof name);
+    oq_target const grid = find_grid(q, value);
+    q->b.node = node;
+    memcpy(q->b.name, name, sizeof name);
     return grid;
 }
 
@@ -362,6 +385,25 @@ static bool is_packed(const oq_importer *q, int value)
     return transposes > 0;
 }
 
+/** Input i of the file is positions for Gather: integers, no codes. */
+static qat_status add_positions(oq_importer *q, int i, qi_type type, int rank, const int64_t *dims)
+{
+    int const value = q->b.from->inputs[i];
+    qat_qtensor t = {.type = type,
+                     .bits = 8 * (int)qi_type_bytes(type),
+                     .rank = rank < 1 ? 1 : rank,
+                     .scale = 1,
+                     .source_index = value};
+    snprintf(t.name, sizeof t.name, "%s", q->b.from->values[value].name);
+    qat_status const st = oq_dims(q, 0, rank, dims, t.dims);
+    q->inputs[i] = st ? -1 : qat_qgraph_tensor(q->graph, &t, q->err);
+    if (q->inputs[i] < 0)
+        return st ? st : qat_append_status(q->inputs[i], q->err);
+    oq_value const v = {.tensor = -1, .index = 1 + q->inputs[i]};
+    oq_set(q, value, &v, rank, dims);
+    return QAT_OK;
+}
+
 static qat_status add_input(oq_importer *q, int i)
 {
     int const value = q->b.from->inputs[i];
@@ -370,14 +412,15 @@ static qat_status add_input(oq_importer *q, int i)
     for (int d = 0; d < v->rank; d++)
         dims[d] = d == 0 && v->dims[d] < 0 ? 1 : v->dims[d];
     bool const is_codes = v->stored == OQ_UINT8 || v->stored == OQ_INT8;
+    bool const is_index = v->stored == OQ_INT32 || v->stored == OQ_INT64;
     int32_t checked[QI_MAX_RANK];
     static const qat_foreign_node input = {.op = "input", .domain = "", .name = ""};
     q->b.node = &input;
     snprintf(q->b.name, sizeof q->b.name, "%s", v->name);
-    if (v->rank < 0 || (!is_codes && v->stored != OQ_FLOAT))
+    if (v->rank < 0 || (!is_codes && !is_index && v->stored != OQ_FLOAT))
         return fv_refuse(&q->b,
-                         "the network's input is not of uint8, int8 or float, or its shape is "
-                         "not known");
+                         "the network's input is not of uint8, int8, int32, int64 or float, or its "
+                         "shape is not known");
     qat_status st = oq_few_dims(q, v->rank);
     if (!st)
         st = oq_dims(q, 0, v->rank, dims, checked);
@@ -385,13 +428,14 @@ static qat_status add_input(oq_importer *q, int i)
         return st;
     q->inputs[i] = -1;
     q->packed = q->packed || (v->rank == 4 && is_packed(q, value));
+    if (is_index)
+        return add_positions(q, i, v->stored == OQ_INT64 ? QI_S64 : QI_S32, v->rank, dims);
     oq_value const real = {.tensor = OQ_FIRST_INPUT - i, .is_real = true};
     if (!is_codes) {
         oq_set(q, value, &real, v->rank, dims);
         return QAT_OK;
     }
-    oq_target grid = input_grid(q, value);
-    q->b.node = &input;
+    oq_target grid = oq_grid_read(q, value);
     grid.type = v->stored == OQ_INT8 ? QI_S8 : QI_U8;
     grid.value = value;
     return oq_append_output(q, &grid, v->rank == 4 && !q->packed, v->rank, dims, &q->inputs[i]);

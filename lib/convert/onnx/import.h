@@ -25,6 +25,7 @@ enum {
     OQ_UINT16 = 4,
     OQ_INT16 = 5,
     OQ_INT32 = 6,
+    OQ_INT64 = 7,
     OQ_UINT4 = 21,
     OQ_INT4 = 22
 };
@@ -47,6 +48,7 @@ typedef struct oq_affine {
 
 typedef struct oq_value {
     int tensor; /* its codes in the integer graph; -1: none; see OQ_FIRST_INPUT */
+    int index;  /* of positions, which are no codes: 1 + their tensor; 0: it has none */
     int n_last; /* the order in memory: so many dimensions from the second on lie last; 1: [N, C, H,
                    W] lies as [N, H, W, C]; 0: the file's order */
     bool is_real;                /* what the codes stand for: S (q - Z), or function */
@@ -259,6 +261,13 @@ bool oq_range(oq_importer *q, const oq_operand *x, float *lo, float *hi);
 qat_status oq_settle(oq_importer *q, int value, bool is_output, oq_operand *x);
 /** Give the function of codes that x is 256 codes from its least value to its largest. */
 qat_status oq_own_grid(oq_importer *q, oq_operand *x);
+/** The first grid on which the value, moved or limited, is quantized behind the current node. */
+bool oq_grid_behind(oq_importer *q, int value, oq_target *grid);
+/** The first scale and zero point with which a node reads the codes of a value, or the same codes
+ * after they were moved; without one: 1 and 0. */
+oq_target oq_grid_read(oq_importer *q, int value);
+/** Builds Gather. */
+qat_status oq_gather(builder *b);
 /** QuantizeLinear of a constant, which may be reals of codes. */
 qat_status oq_quantize_constant(oq_importer *q, const oq_operand *x);
 /** Values of a constant of reals, which may be quantized. NULL: it is none, or there is no room. */

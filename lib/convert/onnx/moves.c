@@ -368,15 +368,10 @@ static qat_status build_pad(builder *b)
 }
 
 const fv_operator oq_moves[] = {
-    {"Identity", build_identity},
-    {"Dropout", build_identity},
-    {"Reshape", build_reshape},
-    {"Flatten", build_flatten},
-    {"Squeeze", build_squeeze},
-    {"Unsqueeze", build_unsqueeze},
-    {"Transpose", build_transpose},
-    {"Split", build_split},
-    {"Slice", build_slice},
-    {"Pad", build_pad},
-    {NULL, NULL},
+    {"Identity", build_identity},   {"Dropout", build_identity},
+    {"Reshape", build_reshape},     {"Flatten", build_flatten},
+    {"Squeeze", build_squeeze},     {"Unsqueeze", build_unsqueeze},
+    {"Transpose", build_transpose}, {"Split", build_split},
+    {"Slice", build_slice},         {"Pad", build_pad},
+    {"Gather", oq_gather},          {NULL, NULL},
 };

@@ -25,8 +25,7 @@ static bool is_monotone_move(const char *op)
            !strcmp(op, "Relu") || !strcmp(op, "Clip");
 }
 
-/** The first grid on which the value, moved or limited, is quantized behind the current node. */
-static bool grid_behind(oq_importer *q, int value, oq_target *grid)
+bool oq_grid_behind(oq_importer *q, int value, oq_target *grid)
 {
     enum { MOST = 16 };
     const qat_foreign_node *node = q->b.node;
@@ -171,7 +170,7 @@ qat_status oq_settle(oq_importer *q, int value, bool is_output, oq_operand *x)
 {
     oq_target grid;
     range r;
-    if (!grid_behind(q, value, &grid)) {
+    if (!oq_grid_behind(q, value, &grid)) {
         bool const has_range = range_of_noted(q, x->v.op, &r);
         if (!has_range && (!is_output || !oq_can_be_wide(x->v.op)))
             return fv_refuse(&q->b,

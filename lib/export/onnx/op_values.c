@@ -226,6 +226,39 @@ static qat_status table(onnx_writer *w, const qi_node *node)
     return QAT_OK;
 }
 
+/** Codes as the indices of a Gather. */
+static qat_status cast(onnx_writer *w, const qi_node *node)
+{
+    onnx_tensor *x = onnx_in(w, node, 0), *y = onnx_out(w, node);
+    if (y->of->type != QI_S32 || !qi_type_has_codes(x->of->type) || x->carry)
+        return onnx_refuse(w, node, "only codes become int32 here");
+    y->value.type = ONNX_S32;
+    onnx_set(&y->value, ONNX_PLAIN, onnx_cast(w, onnx_as(&w->m, &x->value, ONNX_PLAIN), ONNX_S32));
+    return QAT_OK;
+}
+
+/** Rows of a constant. What is no position is the nearest one. */
+static qat_status gather(onnx_writer *w, const qi_node *node)
+{
+    onnx_tensor *rows = onnx_in(w, node, 0), *indices = onnx_in(w, node, 1);
+    int32_t const axis = onnx_param(node, "axis"), first = 0;
+    int32_t const last = rows->of->dims[axis] - 1;
+    int64_t dims[ONNX_RANK];
+    if (!rows->of->data || indices->of->type != QI_S32 || onnx_param(node, "batch_dims"))
+        return onnx_refuse(w, node, "only rows of a constant are written");
+    for (int i = 0; i < rows->of->rank; i++)
+        dims[i] = rows->of->dims[i];
+    const char *inputs[] = {
+        onnx_constant(&w->m, rows->of->name, rows->value.type, rows->of->rank, dims,
+                      rows->value.data),
+        onnx_within(w, onnx_as(&w->m, &indices->value, ONNX_PLAIN), ONNX_S32, &first, &last), NULL};
+    onnx_node *made = onnx_add(&w->m, "Gather", inputs);
+    onnx_attr_int(&w->m, made, "axis", axis);
+    onnx_coded(w, node, ONNX_PLAIN,
+               onnx_output(&w->m, made, onnx_name(&w->m, onnx_out(w, node)->of->name)));
+    return QAT_OK;
+}
+
 /* ------------------------------------------------------------------ averages */
 
 /** ReduceSum of codes, and the mean's code. */
@@ -391,6 +424,8 @@ const onnx_op onnx_values[] = {{"add", add},
                                {"l2_normalization", l2_normalization},
                                {"requantize", requantize},
                                {"table", table},
+                               {"cast", cast},
+                               {"gather", gather},
                                {"mean", mean},
                                {"average_pool2d", average_pool2d},
                                {"max_pool2d", max_pool2d},

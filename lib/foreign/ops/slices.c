@@ -143,13 +143,21 @@ static qat_status build_split(builder *b)
     return st;
 }
 
-/** Constant positions, of any dimensions, which take the place of the dimension. */
+/**
+ * Constant positions, of any dimensions, which take the place of the dimension. Or the values are
+ * constants, and the positions are data.
+ */
 static qat_status build_gather(builder *b)
 {
     fv *x, part;
     int axis, rank = 0;
     int64_t dims[2 * QAT_FOREIGN_RANK];
-    const fv *index = fv_input(b, 1);
+    const fv *index = fv_input(b, 1), *table = fv_input(b, 0);
+    if (table && table->constant && index && index->node) {
+        qat_status const given =
+            fv_axis(b, fv_attr_int(b, "axis", 0), table->constant->rank, &axis);
+        return given ? given : fv_embedding(b, table->constant, axis, index);
+    }
     qat_status st = fv_data(b, 0, &x);
     if (!st)
         st = fv_axis(b, fv_attr_int(b, "axis", 0), x->rank, &axis);

@@ -132,6 +132,7 @@ def cases(rng):
             {"w": codes(8, c), "sw": np.float32(.01), "zw": np.int8(0)}),
         "scales along dimension 1": (0, scaled(1) + [node("Relu", ["qr"], ["r"])], picture, several),
         "scales along the last dimension": (0, scaled(-1) + [node("Relu", ["qr"], ["r"])], [3, 2, c], several),
+        "Gather along dimension 1": (0, [node("Gather", ["xr", "at"], ["r"], axis=1)], picture, {"at": np.array([[3, -1], [0, 3]])}),
         "parts without values": (0, [node("Split", ["xr", "parts"], ["p0", "p1", "p2"], axis=1),
                                      node("Concat", ["p1", "p2", "p0"], ["r"], axis=1)], picture,
                                  {"parts": np.array([4, 0, 12])}),

@@ -105,6 +105,8 @@ const gradient_case gradient_float_cases[] = {
     EVAL("bias", "", DATA(3, 3, 2, 5)),
     EVAL("state", "units=3", DATA(3, 2, 3, 2)),
     EVAL("carry", "", DATA(3, 5), FIXED(3, 5)),
+    EVAL("embedding", "rows=3 units=5", DATA(3, 2, 2, 1)),
+    EVAL("embedding", "rows=2 units=18", DATA(7, 1)),
     EVAL("bias", "", DATA(1, 4)),
     TRAIN(0, "batch_norm", "", DATA(3, 3, 4, 3)),
     TRAIN(0, "batch_norm", "epsilon=0.1 momentum=0.5", DATA(1, 4, 3, 2)),

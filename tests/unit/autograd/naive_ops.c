@@ -321,6 +321,17 @@ static void zeros(const qat_node *node, const qat_run *run, double *y)
     memset(y, 0, count(node) * sizeof *y);
 }
 
+static void embedding(const qat_node *node, const qat_run *run, double *y)
+{
+    const qat_node *x = node->inputs[0], *w = node->inputs[1];
+    int const rows = w->shape.dims[0], units = w->shape.dims[1];
+    for (size_t i = 0; i < count(node); i++) {
+        double const nearest = floor((double)x->value[i / (size_t)units] + 0.5);
+        int const row = (int)fmin(fmax(nearest, 0), rows - 1);
+        y[i] = (double)w->value[(size_t)(row * units) + i % (size_t)units];
+    }
+}
+
 static void strided_slice(const qat_node *node, const qat_run *run, double *y)
 {
     for (size_t i = 0; i < count(node); i++) {
@@ -647,6 +658,7 @@ static const struct {
     {"mul", mul},
     {"concat", concat},
     {"strided_slice", strided_slice},
+    {"embedding", embedding},
     {"transpose", transpose},
     {"pad", pad},
     {"leaky_relu", leaky_relu},

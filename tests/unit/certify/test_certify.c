@@ -106,7 +106,8 @@ static void build(struct net *n)
     ck_assert_int_eq(qat_graph_check(g, NULL), QAT_OK);
 }
 
-/** Explicit padding, an average that counts it, vectors that are normalized by themselves. */
+/** Explicit padding, an average that counts it, rows of a table, vectors that are normalized by
+ * themselves. */
 static void build_padded(struct net *n)
 {
     ck_assert_int_eq(qat_graph_create(&n->graph, registry, NULL), QAT_OK);
@@ -116,6 +117,8 @@ static void build_padded(struct net *n)
     x = qat_apply1(g, "max_pool2d", "largest", "kernel=2 stride=1 padding=0,1,1,0", x);
     x = qat_apply1(g, "average_pool2d", "mean",
                    "kernel=2 stride=1 padding=1,0,0,1 count_padding=yes", x);
+    x = qat_apply1(g, "strided_slice", "one", "axis=3 begin=1 count=1", x);
+    x = qat_apply1(g, "embedding", "rows", "rows=3 units=4", x);
     x = qat_apply1(g, "flatten", "flat", "", x);
     x = layer(g, "fully_connected", "scores", "units=5", x, "b");
     qat_graph_output(g, layer(g, "batch_norm", "alone", "", x, ""));

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FLOAT = 1, UINT8 = 2, INT8 = 3, INT32 = 6, INT64 = 7 };
+enum { FLOAT = 1, UINT8 = 2, INT8 = 3, INT32 = 6, INT64 = 7, BOOLEAN = 9 };
 enum { SIDE = 3, CHANNELS = 2, PIXELS = SIDE * SIDE, VALUES = CHANNELS * PIXELS };
 
 typedef struct constant {
@@ -418,6 +418,44 @@ START_TEST(test_product_of_inputs)
 }
 END_TEST
 
+/* ------------------------------------------------------------------ Gather */
+
+/** Rows of a table of codes at positions that are an input; what is no position is the nearest. */
+START_TEST(test_embedding)
+{
+    static const int64_t shape[] = {1, 4};
+    static const int64_t at[] = {2, 0, -5, 9};
+    static const int rows[] = {2, 0, 0, 2};
+    node const codes[] = {NODE("Gather", "z3 x", "g"), NODE("DequantizeLinear", "g sx zx", "y"),
+                          END};
+    node const reals[] = {NODE("DequantizeLinear", "z3 sx zx", "t"), NODE("Gather", "t x", "g"),
+                          NODE("QuantizeLinear", "g sy zy", "yq"),
+                          NODE("DequantizeLinear", "yq sy zy", "y"), END};
+    float const s = _i ? scales[2] : scales[0];
+    qat_qgraph *g = NULL;
+    qat_error err;
+    uint8_t *qm = NULL, codes_out[4];
+    size_t count = 0;
+    qi_host *host = NULL;
+    qat_qm_metadata const metadata = {0};
+    ck_assert_msg(!import(_i ? reals : codes, INT64, 2, shape, &g, &err), "%s", err.message);
+    ck_assert_int_eq(g->tensors[g->inputs[0]].type, QI_S64);
+    ck_assert_msg(!qat_qm_write(g, &metadata, &qm, &count, &err), "%s", err.message);
+    ck_assert_msg(!qi_host_open_bytes(&host, qm, count, "model", NULL, &err), "%s", err.message);
+    qi_host_run(host, (const void *[]){at}, (void *[]){codes_out});
+    float y[4];
+    qat_border_dequantize_at(qi_host_model(host), qi_output_at(qi_host_model(host), 0), codes_out,
+                             y);
+    for (int i = 0; i < 4; i++) {
+        float const real = scales[0] * (float)(three_zeros[rows[i]] - zero_x);
+        ck_assert_float_eq(y[i], _i ? s * (float)(code(real, s, zero_y) - zero_y) : real);
+    }
+    qi_host_close(host);
+    free(qm);
+    qat_qgraph_free(g);
+}
+END_TEST
+
 /* ------------------------------------------------------------------ what is refused */
 
 typedef struct refusal {
@@ -448,6 +486,15 @@ static const refusal refusals[] = {
      {QUANTIZED_INPUT, NODE("DequantizeLinear", "zx sx zx", "k"), NODE("MatMul", "xr k", "r"),
       NODE("QuantizeLinear", "r sy zy", "y"), END}},
     {"codes of type int32", {NODE("QuantizeLinear", "x sx z32", "y"), END}},
+    {"an index of 1000, outside the 3 positions",
+     {QUANTIZED_INPUT, {"Gather", "xr far", "y", "axis", 2}, END}},
+    {"axis 4 of 4 dimensions", {QUANTIZED_INPUT, {"Gather", "xr one", "y", "axis", 4}, END}},
+    {"its indices are neither constants nor an input",
+     {QUANTIZED_INPUT, NODE("Gather", "bf xq", "y"), END}},
+    {"its indices are no list of integers", {QUANTIZED_INPUT, NODE("Gather", "xr bf", "y"), END}},
+    {"its data have no values",
+     {NODE("QuantizeLinear", "x sx zx", "q"), NODE("Slice", "q far far one", "n"),
+      NODE("Gather", "n q", "y"), END}},
     {"its zero point is 700, of codes 0 to 255",
      {NODE("QuantizeLinear", "x sx zx", "q"), NODE("DequantizeLinear", "q sy b1", "y"), END}},
     {"its weights are not constant codes",
@@ -479,7 +526,9 @@ START_TEST(test_refused)
     ck_assert_int_ne(import(none, FLOAT, 5, five, &g, &err), QAT_OK);
     ck_assert_msg(strstr(err.message, "5 dimensions"), "%s", err.message);
     ck_assert_int_ne(import(none, INT64, 4, picture, &g, &err), QAT_OK);
-    ck_assert_msg(strstr(err.message, "not of uint8, int8 or float"), "%s", err.message);
+    ck_assert_msg(strstr(err.message, "which only Gather takes as indices"), "%s", err.message);
+    ck_assert_int_ne(import(none, BOOLEAN, 4, picture, &g, &err), QAT_OK);
+    ck_assert_msg(strstr(err.message, "not of uint8, int8, int32"), "%s", err.message);
 }
 END_TEST
 
@@ -502,6 +551,7 @@ int main(void)
     tcase_add_test(tcase, test_layer_with_several_scales);
     tcase_add_test(tcase, test_codes_with_another_scale);
     tcase_add_loop_test(tcase, test_product_of_inputs, 0, 2);
+    tcase_add_loop_test(tcase, test_embedding, 0, 2);
     tcase_add_loop_test(tcase, test_refused, 0, (int)(sizeof refusals / sizeof *refusals));
     suite_add_tcase(suite, tcase);
     return test_run_suite(suite);

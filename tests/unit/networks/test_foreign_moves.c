@@ -264,6 +264,50 @@ START_TEST(parts_without_values_are_refused)
 }
 END_TEST
 
+/* ------------------------------------------------------------------ an embedding */
+
+START_TEST(rows_of_a_table)
+{
+    static const float positions[] = {0, 2}, far[] = {-3, 9};
+    made_network n;
+    made_begin(&n, 2, (const int64_t[]){1, 2});
+    int table = made_constant(&n, 2, (const int64_t[]){4, 2}, made_counted, NULL);
+    made_node(&n, "Gather", table, 0, -1);
+    made_gives(&n, 1, 1, 2, positions, 4, (const float[]){1, 5, 2, 6},
+               2);                                                   /* [N, W, C] of [N, C, W] */
+    made_gives(&n, 1, 1, 2, far, 4, (const float[]){1, 7, 2, 8}, 0); /* the nearest ones */
+    made_begin(&n, 2, (const int64_t[]){1, 2});
+    table = made_constant(&n, 2, (const int64_t[]){2, 4}, made_counted, NULL);
+    made_node(&n, "Gather", table, 0, -1);
+    made_int(&n, "axis", -1);
+    made_gives(&n, 1, 1, 2, positions, 4, (const float[]){1, 3, 5, 7}, 1);
+    made_begin(&n, 2, (const int64_t[]){1, 2});
+    table = made_constant(&n, 3, (const int64_t[]){2, 4, 2}, made_counted, NULL);
+    made_node(&n, "Gather", table, 0, -1);
+    made_int(&n, "axis", 1);
+    made_gives(&n, 1, 1, 2, positions, 8, (const float[]){1, 2, 5, 6, 9, 10, 13, 14}, 2);
+}
+END_TEST
+
+START_TEST(tables_that_are_none_are_refused)
+{
+    static const int64_t whole[] = {1, 2, 3, 4};
+    made_network n;
+    made_begin(&n, 2, (const int64_t[]){1, 2});
+    made_node(&n, "Gather", made_constant(&n, 2, (const int64_t[]){2, 2}, NULL, whole), 0, -1);
+    made_refuses(&n, 1, 1, 2, "its data are constants, but not of floats");
+    made_begin(&n, 2, (const int64_t[]){1, 2});
+    made_node(&n, "Gather", made_constant(&n, 2, (const int64_t[]){0, 2}, made_counted, NULL), 0,
+              -1);
+    made_refuses(&n, 1, 1, 2, "a table of 0 rows");
+    made_begin(&n, 2, (const int64_t[]){1, 2});
+    made_node(&n, "Gather", made_constant(&n, 2, (const int64_t[]){2, 2}, made_counted, NULL), 0,
+              -1);
+    made_int(&n, "axis", 2);
+    made_refuses(&n, 1, 1, 2, "axis 2 of 2 dimensions");
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("foreign_moves");
@@ -283,6 +327,8 @@ int main(void)
     tcase_add_test(tc, a_constant_repeats_a_value);
     tcase_add_test(tc, parts_without_values_join);
     tcase_add_test(tc, parts_without_values_are_refused);
+    tcase_add_test(tc, rows_of_a_table);
+    tcase_add_test(tc, tables_that_are_none_are_refused);
     suite_add_tcase(s, tc);
     return test_run_suite(s);
 }
