@@ -119,7 +119,7 @@ for scheme in dorefa weight_norm; do
         has "$run: certified" '^certified against the checkpoint: .* [0-9]+ weight codes' out.txt
     done
 done
-refuses "dorefa with 8 bits" 2 "dorefa needs 2 to 7 bits" \
+refuses "dorefa with 8 bits" 1 "dorefa needs 2 to 7 bits" \
     "$tools/qat-train" schemes.ini --set quant.weight_ranges=dorefa --set quant.weight_bits=8 --out bad
 
 # ... others do not, and are told apart.
