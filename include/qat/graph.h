@@ -43,7 +43,7 @@ typedef float qat_real;
 enum {
     QAT_MAX_RANK = 4,
     QAT_MAX_PARAMS = 6, /* parameters of one op */
-    QAT_MAX_ATTRS = 16, /* attributes of one op */
+    QAT_MAX_ATTRS = 20, /* attributes of one op */
     QAT_NAME_MAX = 96   /* a node's name, with its NUL */
 };
 

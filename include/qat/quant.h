@@ -41,7 +41,8 @@ enum {
         16, /* of activations: TensorFlow Lite's 16x8, with layout int8, profile tflite */
     QAT_QUANT_LAYERS_MAX = 256,
     QAT_INQ_STAGES = 4,
-    QAT_QUANT_CHANGES = 4 + QAT_INQ_STAGES,
+    QAT_BITS_STAGES = 6, /* of a schedule of bits, before the last */
+    QAT_QUANT_CHANGES = 4 + QAT_INQ_STAGES + 2 * QAT_BITS_STAGES,
     QAT_QUANT_WHERE_MAX =
         64 /* size of the text that says where an override is written, including NUL */
 };
@@ -69,6 +70,12 @@ typedef struct qat_quant_layer {
 } qat_quant_layer;
 qat_quant_layer qat_quant_layer_defaults(const char *pattern); /* overrides nothing */
 
+/** A stage of a schedule of bits: until step `until`, quantizers have at least so many. */
+typedef struct qat_bits_stage {
+    int bits; /* 2..8 */
+    int64_t until;
+} qat_bits_stage;
+
 /** The arithmetic of the training graph's forward, after all delays. */
 typedef enum qat_forward {
     QAT_FORWARD_SIMULATED, /* float32 with fake quantization (eq. 12) */
@@ -88,6 +95,17 @@ typedef struct qat_quant_options {
      * 0: they read tensors as they come.
      */
     int input_bits;
+    /**
+     * In training, bits may fall in stages: more and more steps, fewer and fewer bits. After the
+     * last stage all layers have their own. Not part of a checkpoint.
+     */
+    int n_weight_stages, n_activation_stages;
+    qat_bits_stage weight_stages[QAT_BITS_STAGES], activation_stages[QAT_BITS_STAGES];
+    /**
+     * Weights and activations have at least so many bits, whatever their layers say; 0: as these
+     * say. It is how a network is made that is still in a stage.
+     */
+    int least_weight_bits, least_activation_bits;
     double ema_decay; /* 0 <= d < 1, near 1: range = d range + (1 - d) batch */
     int64_t weight_delay, activation_delay; /* steps before quantization starts */
     int64_t bn_freeze_delay;                /* steps; INT64_MAX: never */
@@ -239,8 +257,8 @@ const qat_quant_options *qat_graph_quant_options(const qat_graph *graph);
 
 /**
  * Steps at which quantization starts or changes in a training graph: its delays, the start of
- * learned ranges, the stages of inq. INT64_MAX: never. @return the number of steps; 0 for a float
- * graph
+ * learned ranges, the stages of inq and of bits. INT64_MAX: never. @return the number of steps; 0
+ * for a float graph
  */
 int qat_quant_changes(const qat_graph *training, int64_t changes[QAT_QUANT_CHANGES]);
 

@@ -1,9 +1,10 @@
 /**
  * A quantizer decides where the range of a fake-quantized tensor comes from, and which gradients
  * pass through it. The built-in quantizers (ema, tqt, lsq; pact for activations; dorefa,
- * weight_norm, bwn, twn, fgq, inq for weights) and a user's own are entries of the registry: ops whose quant entry has the role QAT_ROLE_QUANTIZER and
- * names a qat_quantizer. The rewrites place these ops. Recipes choose them by name ([quant] ranges
- * = NAME, also for single layers). A plugin adds a quantizer as it adds a layer.
+ * weight_norm, bwn, twn, fgq, inq for weights) and a user's own are entries of the registry: ops
+ * whose quant entry has the role QAT_ROLE_QUANTIZER and names a qat_quantizer. The rewrites place
+ * these ops. Recipes choose them by name ([quant] ranges = NAME, also for single layers). A plugin
+ * adds a quantizer as it adds a layer.
  *
  *     static const qat_quantizer mine = {.name = "mine", .observer = &my_observer};
  *     static const qat_quant mine_quant = {.role = QAT_ROLE_QUANTIZER, .quantizer = &mine};
@@ -110,6 +111,12 @@ typedef struct qat_quantizer {
     void (*start)(const qat_grid *grid, const qat_statistics *seen, float *learned);
     /** Called after the optimizer's step: bring the values back into their valid range. */
     void (*limit)(const qat_grid *grid, const qat_statistics *seen, float *learned);
+    /**
+     * The bits change: turn values that were learned for the codes of `from` into those to go on
+     * with for the codes of `to`. limit follows. NULL: the values stay, as ends of ranges may.
+     */
+    void (*rescale)(const qat_grid *from, const qat_grid *to, const qat_statistics *seen,
+                    float *learned);
     /**
      * The quantization parameters. learned is NULL if nothing is learned. NULL:
      * qat_range_qparams(grid, min, max). The result must hold 0 exactly; qat_scale_qparams and

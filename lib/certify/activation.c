@@ -28,7 +28,7 @@ static qat_status observed_grid(const cert *c, int root, cert_grid *grid)
     const float *seen = cert_class_values(c, root, "range", &n);
     const float *learned = cert_class_values(c, root, "learned", &n_learned);
     int32_t lo, hi;
-    cert_codes(c->source->quant.layout, s->activation_bits, false, &lo, &hi);
+    cert_codes(c->source->quant.layout, cert_activation_bits(c, s), false, &lo, &hi);
     cert_seen from = {0};
     if (seen && n > SEEN_STEPS && seen[SEEN_STEPS] > 0)
         from = (cert_seen){(double)seen[SEEN_MIN], (double)seen[SEEN_MAX],
@@ -76,7 +76,8 @@ qat_status cert_activation_grid(const cert *c, int origin, cert_grid *grid)
     const qat_node *node = cert_class_node(c, origin);
     const qat_quant_options *o = &c->source->quant;
     int32_t lo, hi;
-    cert_codes(o->layout, info->settings.activation_bits, false, &lo, &hi);
+    int const bits = cert_activation_bits(c, &info->settings);
+    cert_codes(o->layout, bits, false, &lo, &hi);
     if (info->range == CERT_OBSERVED)
         return observed_grid(c, cert_root(c, origin), grid);
     if (info->range != CERT_GIVEN)
@@ -85,7 +86,7 @@ qat_status cert_activation_grid(const cert *c, int origin, cert_grid *grid)
                         "cannot have codes of it",
                         node->name);
     if (!qat_node_is_input(node)) {
-        *grid = fixed_grid(node, info->settings.activation_bits, lo, hi);
+        *grid = fixed_grid(node, bits, lo, hi);
         return QAT_OK;
     }
     cert_seen const given = {(double)o->input_min, (double)o->input_max, 0, NULL};

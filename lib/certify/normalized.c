@@ -31,7 +31,7 @@ static qat_status check_scale(const cert_group *g, double expected, double slack
 
 qat_status cert_check_dorefa(const cert_group *g)
 {
-    double const most = largest(g), n = ldexp(1, g->w->settings->weight_bits) - 1;
+    double const most = largest(g), n = ldexp(1, cert_weight_bits(g->c, g->w->settings)) - 1;
     qat_status st =
         cert_equal(g->c, g->name, "the zero point", g->t->zero_point, (g->lo + g->hi) / 2);
     if (!st)

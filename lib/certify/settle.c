@@ -67,6 +67,21 @@ static void apply(const qat_quant_layer *from, cert_settings *s)
         s->activations = from->activation_ranges;
 }
 
+static int at_least(int bits, int least)
+{
+    return bits > least ? bits : least;
+}
+
+int cert_weight_bits(const cert *c, const cert_settings *settings)
+{
+    return at_least(settings->weight_bits, c->source->quant.least_weight_bits);
+}
+
+int cert_activation_bits(const cert *c, const cert_settings *settings)
+{
+    return at_least(settings->activation_bits, c->source->quant.least_activation_bits);
+}
+
 const qat_node *cert_first_step(const cert *c, const qat_node *node)
 {
     char name[QAT_NAME_MAX];

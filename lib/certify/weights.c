@@ -201,14 +201,14 @@ static qat_status check_group(const cert_group *g)
 }
 
 /** Bits of the codes: those asked for, or as many as the scheme needs. */
-static int bits_of(const cert_settings *s)
+static int bits_of(const cert *c, const cert_settings *s)
 {
     if (strcmp(s->weights, "bwn") == 0 || strcmp(s->weights, "twn") == 0)
         return 2;
     if (strcmp(s->weights, "dorefa") == 0)
-        return s->weight_bits + 1;
+        return cert_weight_bits(c, s) + 1;
     if (strcmp(s->weights, "inq") != 0)
-        return s->weight_bits;
+        return cert_weight_bits(c, s);
     int bits = 2;
     while (bits < 8 && 1 << (bits - 1) <= 1 << ((1 << (s->weight_bits - 2)) - 1))
         bits++;
@@ -229,7 +229,7 @@ static qat_status check_form(cert_group *g)
 {
     char name[2 * QAT_NAME_MAX], unnamed[QAT_NAME_MAX];
     const qi_tensor *t = g->t;
-    int const bits = bits_of(g->w->settings);
+    int const bits = bits_of(g->c, g->w->settings);
     qat_layout const layout = g->c->source->quant.layout;
     snprintf(name, sizeof name, "%s/q", g->w->base);
     cert_codes(layout, bits, true, &g->lo, &g->hi);

@@ -198,11 +198,11 @@ static bool read_input_bits(ckpt_reading *p, qat_quant_options *q)
     return good && !p->r.bad;
 }
 
-/** Not there if no weight may be frozen. */
-static bool read_freeze_bits(ckpt_reading *p, qat_quant_options *q)
+/** Bits of 2..8, or 0. */
+static bool read_bits(ckpt_reading *p, int *bits)
 {
-    q->freeze_bits = (int)qat_read_u32(&p->r);
-    return !p->r.bad && between(q->freeze_bits, 2, 8);
+    *bits = (int)qat_read_u32(&p->r);
+    return !p->r.bad && (!*bits || between(*bits, 2, 8));
 }
 
 qat_status ckpt_read_quant(ckpt_reading *p)
@@ -232,8 +232,12 @@ qat_status ckpt_read_quant(ckpt_reading *p)
         return ckpt_bad_section(p, "a range's option outside its limits");
     if (p->r.at < p->r.end && !read_input_bits(p, q))
         return ckpt_bad_section(p, "input_bits outside its limits");
-    if (p->r.at < p->r.end && !read_freeze_bits(p, q))
+    if (p->r.at < p->r.end && !read_bits(p, &q->freeze_bits)) /* not there if no weight freezes */
         return ckpt_bad_section(p, "freeze_bits outside its limits");
+    bool const in_stage = p->r.at < p->r.end;
+    if (in_stage &&
+        !(read_bits(p, &q->least_weight_bits) && read_bits(p, &q->least_activation_bits)))
+        return ckpt_bad_section(p, "the bits of a stage outside their limits");
     return ckpt_close_section(p, rest);
 }
 

@@ -118,10 +118,16 @@ static bool reads_fewer_bits(const qat_quant_options *q)
     return any;
 }
 
+/** Do layers have more bits than they will have at the end of a schedule? */
+static bool in_stage(const qat_quant_options *q)
+{
+    return q->least_weight_bits || q->least_activation_bits;
+}
+
 /** Nothing, if all layers read tensors as they come and nothing follows. */
 static void write_input_bits(qat_writer *w, const qat_quant_options *q)
 {
-    if (!reads_fewer_bits(q) && !q->freeze_bits)
+    if (!reads_fewer_bits(q) && !q->freeze_bits && !in_stage(q))
         return;
     qat_write_u32(w, (uint32_t)q->input_bits);
     for (int i = 0; i < q->n_layers; i++)
@@ -146,8 +152,12 @@ static void write_quant(qat_writer *w, const qat_checkpoint *c)
     qat_write_f32(w, q->input_max);
     write_ranges(w, q);
     write_input_bits(w, q);
-    if (q->freeze_bits)
+    if (q->freeze_bits || in_stage(q))
         qat_write_u32(w, (uint32_t)q->freeze_bits);
+    if (in_stage(q)) {
+        qat_write_u32(w, (uint32_t)q->least_weight_bits);
+        qat_write_u32(w, (uint32_t)q->least_activation_bits);
+    }
     end_section(w, start);
 }
 

@@ -260,6 +260,7 @@ static const qat_attr_def fq_attrs[] = {
     [FQ_ZERO_POINT] = {"zero_point", QAT_ATTR_INT, 0, -128, 255, NULL, "kind=given"},
     [FQ_COMMITS] = {"commits", QAT_ATTR_INT, 1, 0, 1, NULL,
                     "1: the last node of those that share a range; it updates the average"},
+    [FQ_FINAL_BITS] = QAT_FINAL_BITS_ATTR,
     [FQ_ATTRS] = {NULL, QAT_ATTR_INT, 0, 0, 0, NULL, NULL},
 };
 

@@ -16,6 +16,13 @@ extern const qat_op qat_op_fake_quant, qat_op_fake_quant_weights, qat_op_bn_fold
 extern const qat_op *const qat_fake_quant_ops[];
 bool qat_is_fake_quant_op(const qat_op *op);
 
+/** An attribute of all these ops (bits.h). */
+#define QAT_FINAL_BITS_ATTR                                                                        \
+    {                                                                                              \
+        "final_bits", QAT_ATTR_INT, 0, 0, QAT_WIDE_BITS, NULL,                                     \
+            "bits at the end of a schedule of bits; 0: there is none, or it has not begun"         \
+    }
+
 /* fake_quant (x[, range]) */
 enum {
     FQ_BITS,
@@ -28,6 +35,7 @@ enum {
     FQ_SCALE,
     FQ_ZERO_POINT,
     FQ_COMMITS,
+    FQ_FINAL_BITS,
     FQ_ATTRS
 };
 enum { FQ_OBSERVED, FQ_RANGE, FQ_GIVEN }; /* values of FQ_KIND */
@@ -57,7 +65,16 @@ bool qat_fake_quant_is_late(const qat_node *fake_quant);
 void qat_fake_quant_observe(qat_node *fake_quant, const qat_run *run, float min, float max);
 
 /* fake_quant_weights (w) */
-enum { FQW_BITS, FQW_LAYOUT, FQW_AXIS, FQW_DELAY, FQW_PER_TENSOR, FQW_SYMMETRIC, FQW_ATTRS };
+enum {
+    FQW_BITS,
+    FQW_LAYOUT,
+    FQW_AXIS,
+    FQW_DELAY,
+    FQW_PER_TENSOR,
+    FQW_SYMMETRIC,
+    FQW_FINAL_BITS,
+    FQW_ATTRS
+};
 extern const qat_attr_def qat_fake_quant_weights_attrs[];
 
 /** These attributes, for ops that have them and others. */
@@ -81,8 +98,9 @@ extern const qat_attr_def qat_fake_quant_weights_attrs[];
         {"delay", QAT_ATTR_INT, 0, 0, QAT_NEVER, NULL, "steps before quantization starts"},        \
     [FQW_PER_TENSOR] =                                                                             \
         {"per_tensor", QAT_ATTR_INT, 0, 0, 1, NULL, "layout=int8; 1: one scale for all channels"}, \
-    [FQW_SYMMETRIC] = {                                                                            \
-        "symmetric", QAT_ATTR_INT, 0, 0, 1, NULL, "layout=uint8; 1: zero_point in the middle"}
+    [FQW_SYMMETRIC] =                                                                              \
+        {"symmetric", QAT_ATTR_INT, 0, 0, 1, NULL, "layout=uint8; 1: zero_point in the middle"},   \
+    [FQW_FINAL_BITS] = QAT_FINAL_BITS_ATTR
 
 /** A parameter "frozen" has 0 for a free weight, and this plus the code (less zero_point) of
  * others. */

@@ -266,6 +266,7 @@ const qat_attr_def qat_quantizer_attrs[] = {
                        "weights, layout=int8; 1: one scale for all channels"},
     [QZ_SYMMETRIC] = {"symmetric", QAT_ATTR_INT, 0, 0, 1, NULL,
                       "weights, layout=uint8; 1: zero_point in the middle"},
+    [QZ_FINAL_BITS] = QAT_FINAL_BITS_ATTR,
     [QZ_LEARN] = {"learn", QAT_ATTR_INT, QAT_NEVER, 0, QAT_NEVER, NULL,
                   "steps before the range starts to learn"},
     [QZ_DECAY] = {"decay", QAT_ATTR_REAL, 0.99, 0, 1, NULL,

@@ -15,6 +15,7 @@ enum {
     QZ_DELAY,
     QZ_PER_TENSOR,
     QZ_SYMMETRIC,
+    QZ_FINAL_BITS,
     QZ_LEARN,
     QZ_DECAY,
     QZ_COMMITS,

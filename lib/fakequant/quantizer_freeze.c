@@ -21,6 +21,7 @@
 #include "fakequant/quantizer_op.h"
 
 #include <math.h>
+#include <string.h>
 
 enum {
     OSC_CODE,      /* QAT_FROZEN_ZERO + c of the last step; 0: there was none */
@@ -157,9 +158,27 @@ static void update_channel(void *context, int channel, int thread)
     }
 }
 
+void qz_freeze_forget(const qat_node *node)
+{
+    if (!qz_frozen_of(node))
+        return;
+    for (int i = first_of(node); i < node->n_inputs; i++)
+        memset(node->inputs[i]->value, 0,
+               qat_shape_count(&node->inputs[i]->shape) * sizeof *node->inputs[i]->value);
+}
+
+/** Are the bits those that the weights will have in the end? Codes of other bits are not followed.
+ */
+static bool has_final_bits(const qat_node *node)
+{
+    double const last = node->attrs[QZ_FINAL_BITS];
+    return last <= 0 || (int)last == (int)node->attrs[QZ_BITS];
+}
+
 void qz_freeze_update(const qat_node *node, const qat_run *run)
 {
-    if (!qz_is_weights(node) || !follows(node) || !qz_state_of(node)->active)
+    if (!qz_is_weights(node) || !follows(node) || !qz_state_of(node)->active ||
+        !has_final_bits(node))
         return;
     double const first = node->attrs[QZ_THRESHOLD], last = node->attrs[QZ_LAST_THRESHOLD];
     struct freezing f = {.node = node,

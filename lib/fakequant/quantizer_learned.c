@@ -138,6 +138,16 @@ static void lsq_start(const qat_grid *grid, const qat_statistics *seen, float *l
     lsq_limit(grid, seen, learned);
 }
 
+/** As it starts: a step is learned relative to where it would start. */
+static void lsq_rescale(const qat_grid *from, const qat_grid *to, const qat_statistics *seen,
+                        float *learned)
+{
+    float before[2], after[2];
+    lsq_start(from, seen, before);
+    lsq_start(to, seen, after);
+    learned[LSQ_STEP] *= after[LSQ_STEP] / before[LSQ_STEP];
+}
+
 static double lsq_lower(const qat_grid *grid, const float *learned)
 {
     return grid->symmetric ? 0 : (double)learned[LSQ_LOWER];
@@ -211,7 +221,8 @@ static void pact_learn(const qat_grid *grid, const qat_statistics *seen, const q
 #define LSQ(weights_)                                                                              \
     {                                                                                              \
         .name = "lsq", .weights = weights_, .learned_symmetric = 1, .learned_asymmetric = 2,       \
-        .start = lsq_start, .limit = lsq_limit, .choose = lsq_choose, .learn = lsq_learn           \
+        .start = lsq_start, .limit = lsq_limit, .rescale = lsq_rescale, .choose = lsq_choose,      \
+        .learn = lsq_learn                                                                         \
     }
 
 static const qat_quantizer pact = {.name = "pact",

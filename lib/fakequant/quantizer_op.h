@@ -101,6 +101,9 @@ void qz_freeze_gradient(const qat_node *node, size_t at, size_t n, qat_range_sum
 /** After a training step: follow the codes of a channel, and freeze those that oscillate. */
 void qz_freeze_update(const qat_node *node, const qat_run *run);
 
+/** The bits have changed: all weights are free again, and what was followed is forgotten. */
+void qz_freeze_forget(const qat_node *node);
+
 /* ------------------------------------------------------------------ what a channel's range is */
 
 /** [min, max] widened to hold 0. */

@@ -98,6 +98,10 @@ static qat_status check_forward(const qat_recipe *r, qat_error *err)
         key = "dampen";
     if (!key && r->quant.freeze_threshold > 0)
         key = "freeze_threshold";
+    if (!key && *r->quant.weight_bits_schedule)
+        key = "weight_bits_schedule";
+    if (!key && *r->quant.activation_bits_schedule)
+        key = "activation_bits_schedule";
     return key ? clash_in("quant", r, key, "forward", why, err) : check_layers_forward(r, err);
 }
 
@@ -167,6 +171,17 @@ static qat_status check_stages(const qat_recipe *r, qat_error *err)
     qat_recipe_where(r, "quant", "inq_stages", where);
     return qat_fail(err, QAT_ERR_ARGUMENT, "%s: quant.inq_stages: %d moments, not %d", where, n,
                     QAT_INQ_STAGES);
+}
+
+static qat_status check_bits_schedules(const qat_recipe *r, qat_error *err)
+{
+    qat_recipe_stage stages[QAT_BITS_STAGES];
+    int n;
+    qat_status const st = qat_recipe_stages(r, "weight_bits_schedule",
+                                            r->quant.weight_bits_schedule, stages, &n, err);
+    return st ? st
+              : qat_recipe_stages(r, "activation_bits_schedule", r->quant.activation_bits_schedule,
+                                  stages, &n, err);
 }
 
 /** Check that the scales of anchors grow from map to map. */
@@ -260,6 +275,8 @@ qat_status qat_recipe_check(const qat_recipe *r, qat_error *err)
         st = check_interval(r, "crop_aspect", &r->data.crop_aspect, err);
     if (!st)
         st = check_stages(r, err);
+    if (!st)
+        st = check_bits_schedules(r, err);
     if (!st)
         st = check_attributes(r, err);
     if (!st)

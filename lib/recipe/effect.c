@@ -243,6 +243,34 @@ static bool has_few_bits(const qat_recipe *r)
     return found;
 }
 
+/** Does [quant], or a section, have fewer bits under one of these keys than a schedule begins with?
+ */
+static bool has_fewer_bits(const qat_recipe *r, const char *schedule, int64_t bits,
+                           const char *const keys[2])
+{
+    bool found = atoi(schedule) > bits;
+    for (int i = 0; i < r->n_quant_layers; i++)
+        for (int k = 0; k < r->quant_layers[i].n_entries; k++) {
+            const char *key = r->quant_layers[i].entries[k].key;
+            found |= (!strcmp(key, keys[0]) || !strcmp(key, keys[1])) &&
+                     atoi(r->quant_layers[i].entries[k].value) < atoi(schedule);
+        }
+    return found;
+}
+
+static bool lowers_weights(const qat_recipe *r)
+{
+    static const char *const keys[] = {"weight_bits", "weight_bits"};
+    return has_fewer_bits(r, r->quant.weight_bits_schedule, r->quant.weight_bits, keys);
+}
+
+static bool lowers_activations(const qat_recipe *r)
+{
+    static const char *const keys[] = {"activation_bits", "input_bits"};
+    int64_t const a = r->quant.activation_bits, in = r->quant.input_bits;
+    return has_fewer_bits(r, r->quant.activation_bits_schedule, in && in < a ? in : a, keys);
+}
+
 static bool has_budget(const qat_recipe *r)
 {
     return r->budget.flash || r->budget.ram || r->budget.macs_bits;
@@ -287,6 +315,11 @@ static const condition freezing = {freezes, "quant", "freeze_threshold",
                                    "without quant.freeze_threshold"};
 static const condition few_bits = {has_few_bits, "quant", "weight_bits",
                                    "without a quant.weight_bits of at most quant.freeze_bits"};
+static const condition fewer_weight_bits = {lowers_weights, "quant", "weight_bits",
+                                            "without a quant.weight_bits of fewer bits"};
+static const condition fewer_activation_bits = {
+    lowers_activations, "quant", "activation_bits",
+    "without a quant.activation_bits or quant.input_bits of fewer bits"};
 static const condition convnet = {is_convnet, "model", "arch", "without model.arch = convnet"};
 static const condition head = {has_head, "model", "arch",
                                "without model.arch = convnet, model.onnx or model.tflite"};
@@ -407,6 +440,8 @@ static const struct need {
     {"quant", "range_log_every", &quantized},
     {"quant", "forward", &quantized},
     {"quant", "inq_stages", &inq},
+    {"quant", "weight_bits_schedule", &fewer_weight_bits},
+    {"quant", "activation_bits_schedule", &fewer_activation_bits},
     {"quant", "freeze_threshold", &few_bits},
     {"quant", "freeze_threshold_end", &freezing},
     {"quant", "freeze_share", &freezing},

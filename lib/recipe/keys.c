@@ -397,6 +397,12 @@ static const qat_key keys[] = {
     INT(quant, input_bits, "0", 0, 8,
         "bits of what convolutions and fully connected layers read: 2 to 8; a tensor with more is "
         "quantized again before them; 0: they read tensors as they come"),
+    TEXT(
+        quant, weight_bits_schedule, "", false,
+        "weights begin with more bits: BITS until WHEN, ..., for example 8 until 30%, 4 until 60%; "
+        "after that each layer has its own. Layers with more bits keep them"),
+    TEXT(quant, activation_bits_schedule, "", false,
+         "the same for activations, and for input_bits"),
     REAL(quant, ema_decay, "0.99", 0, 0.999999, "smoothing of the observed ranges of activations"),
     STEPS(quant, quant_delay, "0", false,
           "when quantization starts; until then the run equals the float run bit for bit"),

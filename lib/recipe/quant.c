@@ -230,6 +230,13 @@ qat_status qat_recipe_quant_options(qat_quant_options *q, const qat_recipe *r,
     if (!st)
         st = set_ranges(q->activation_ranges, r, "activation_ranges", r->quant.activation_ranges,
                         false, registry, err);
+    if (!st)
+        st = qat_recipe_bits_stages(r, "weight_bits_schedule", r->quant.weight_bits_schedule,
+                                    per_epoch, total, q->weight_stages, &q->n_weight_stages, err);
+    if (!st)
+        st = qat_recipe_bits_stages(r, "activation_bits_schedule",
+                                    r->quant.activation_bits_schedule, per_epoch, total,
+                                    q->activation_stages, &q->n_activation_stages, err);
     for (int i = 0; !st && i < r->n_quant_layers; i++) /* at most QAT_QUANT_LAYERS_MAX */
         st = qat_recipe_quant_layer(&q->layers[q->n_layers++], r, &r->quant_layers[i], err);
     return st;

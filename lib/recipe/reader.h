@@ -59,6 +59,25 @@ qat_status qat_recipe_set_value(qat_recipe *recipe, const qat_key *key, const ch
 /** Write the member as text from which qat_recipe_set_value reads the same value; text[max]. */
 void qat_recipe_get_text(const qat_recipe *recipe, const qat_key *key, char *text, size_t max);
 
+/** Parse a moment of a run: "2000", "30%", "4 epochs". */
+bool qat_recipe_parse_moment(qat_steps *out, const char *text);
+
+/** A stage of a schedule of bits. */
+typedef struct qat_recipe_stage {
+    int bits;
+    qat_steps until;
+} qat_recipe_stage;
+/**
+ * Parse "8 until 30%, 4 until 60%", with bits that fall, of quant.weight_bits_schedule or
+ * quant.activation_bits_schedule.
+ */
+qat_status qat_recipe_stages(const qat_recipe *recipe, const char *key, const char *text,
+                             qat_recipe_stage stages[QAT_BITS_STAGES], int *n, qat_error *err);
+/** The same in steps. A stage without a step is left out. */
+qat_status qat_recipe_bits_stages(const qat_recipe *recipe, const char *key, const char *text,
+                                  int64_t per_epoch, int64_t total,
+                                  qat_bits_stage stages[QAT_BITS_STAGES], int *n, qat_error *err);
+
 /** Parse "yes", "no" and similar words. */
 bool qat_recipe_parse_bool(bool *out, const char *text);
 

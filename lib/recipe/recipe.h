@@ -174,6 +174,7 @@ struct qat_recipe {
         int layout, profile, bn_fold, forward; /* the enums of quant.h */
         int fraction;                          /* qat_recipe_fraction */
         int64_t weight_bits, activation_bits, input_bits;
+        const char *weight_bits_schedule, *activation_bits_schedule; /* qat_recipe_stages */
         double ema_decay, input_min, input_max;
         qat_steps quant_delay, weight_delay, activation_delay, bn_freeze_delay, learn_delay;
         const char *ranges, *weight_ranges, *activation_ranges; /* names; "auto": as ranges */

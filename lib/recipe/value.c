@@ -176,6 +176,12 @@ static bool parse_steps(qat_steps *out, const qat_key *key, const char *text)
     return true;
 }
 
+bool qat_recipe_parse_moment(qat_steps *out, const char *text)
+{
+    static const qat_key moment = {.initial = "", .min = 0, .max = 1e15};
+    return parse_steps(out, &moment, text) && out->unit != QAT_UNIT_NEVER;
+}
+
 static bool parse_steps_list(qat_steps_list *out, const qat_key *key, const char *text)
 {
     qat_steps_list list = {0};

@@ -1,6 +1,6 @@
 /**
  * The steps at which the quantization of a training graph changes: delays end, ranges start to be
- * learned, stages of inq freeze weights, batch norm starts to use its averages.
+ * learned, stages of inq freeze weights, bits fall, batch norm starts to use its averages.
  */
 #include "fakequant/quantizer.h"
 #include "fakequant/schemes.h"
@@ -34,5 +34,9 @@ int qat_quant_changes(const qat_graph *training, int64_t changes[QAT_QUANT_CHANG
         memcpy(changes + n, o->inq_stages, sizeof o->inq_stages);
         n += QAT_INQ_STAGES;
     }
+    for (int i = 0; i < o->n_weight_stages; i++)
+        changes[n++] = o->weight_stages[i].until;
+    for (int i = 0; i < o->n_activation_stages; i++)
+        changes[n++] = o->activation_stages[i].until;
     return n;
 }

@@ -32,6 +32,8 @@ qat_quant_options qat_quant_observed(const qat_quant_options *options)
     strcpy(o.activation_ranges, "ema");
     o.power_of_two = false;
     o.freeze_bits = 0;
+    o.n_weight_stages = o.n_activation_stages = 0;
+    o.least_weight_bits = o.least_activation_bits = 0;
     for (int i = 0; i < o.n_layers; i++) {
         o.layers[i].weight_ranges[0] = o.layers[i].activation_ranges[0] = 0;
         o.layers[i].power_of_two = -1;
@@ -132,11 +134,43 @@ static qat_status check_freezing(const qat_quant_options *o, qat_error *err)
                     o->freeze_threshold, o->freeze_threshold_end, o->freeze_share);
 }
 
+static qat_status check_bits_stages(const char *what, const qat_bits_stage *stages, int n,
+                                    int least, qat_error *err)
+{
+    qat_status st = least ? check_bits("the least number of bits", least, err) : QAT_OK;
+    if (n < 0 || n > QAT_BITS_STAGES)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "%s: %d stages are not in 0..%d", what, n,
+                        QAT_BITS_STAGES);
+    for (int i = 0; !st && i < n; i++) {
+        st = check_bits(what, stages[i].bits, err);
+        if (!st && i > 0 && stages[i].bits >= stages[i - 1].bits)
+            st = qat_fail(err, QAT_ERR_ARGUMENT, "%s: %d bits do not fall to %d", what,
+                          stages[i - 1].bits, stages[i].bits);
+        if (!st && stages[i].until <= (i > 0 ? stages[i - 1].until : 0))
+            st = qat_fail(err, QAT_ERR_ARGUMENT,
+                          "%s: the stage of %d bits ends at step %" PRId64
+                          ", which is not after the step at which it begins",
+                          what, stages[i].bits, stages[i].until);
+    }
+    return st;
+}
+
+static qat_status check_schedules(const qat_quant_options *o, qat_error *err)
+{
+    qat_status const st = check_bits_stages("weight_bits_schedule", o->weight_stages,
+                                            o->n_weight_stages, o->least_weight_bits, err);
+    return st ? st
+              : check_bits_stages("activation_bits_schedule", o->activation_stages,
+                                  o->n_activation_stages, o->least_activation_bits, err);
+}
+
 static qat_status check_ranges(const qat_quant_options *o, qat_error *err)
 {
     qat_status st = check_stages(o, err);
     if (!st)
         st = check_freezing(o, err);
+    if (!st)
+        st = check_schedules(o, err);
     if (!st && o->learn_delay < 0)
         st = check_delay("learn_delay", o->learn_delay, err);
     if (!st && !(o->range_rate >= 0 && isfinite(o->range_rate)))
@@ -191,6 +225,10 @@ qat_status qat_quant_check_forward(const qat_quant_options *o, qat_error *err)
         return not_on_integers(NULL, "dampen", "above 0", err);
     if (o->freeze_bits)
         return not_on_integers(NULL, "freeze_threshold", "above 0", err);
+    if (o->n_weight_stages || o->n_activation_stages)
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "quant.%s cannot be combined with quant.forward = integer",
+                        o->n_weight_stages ? "weight_bits_schedule" : "activation_bits_schedule");
     st = check_observed(NULL, o->weight_ranges, o->activation_ranges, o->power_of_two, err);
     for (int i = 0; !st && i < o->n_layers; i++) {
         const qat_quant_layer *l = &o->layers[i];

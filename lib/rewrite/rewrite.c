@@ -10,6 +10,7 @@
  *                  -> FC(q(w)) -> q
  */
 #include "rewrite/rewrite.h"
+#include "fakequant/bits.h"
 #include "live/integer_forward.h"
 #include "qat/ptq.h"
 #include "rewrite/options.h"
@@ -227,7 +228,11 @@ static qat_status rewrite_quantized(qat_graph **made, const qat_graph *graph,
 {
     rw_analysis a = {.graph = graph, .count = qat_graph_nodes(graph)};
     rw_maker m = {.a = &a, .options = options, .training = training};
-    return finish(&m, made, rewrite(&m, err));
+    qat_status const st = finish(&m, made, rewrite(&m, err));
+    if (!st)
+        qat_set_least_bits(*made, options->least_weight_bits, options->least_activation_bits,
+                           false);
+    return st;
 }
 
 /** Find what cannot become integers, and let `write` put it into words. */

@@ -216,6 +216,25 @@ static qat_status check_freezing(const rw_analysis *a, qat_error *err)
     return QAT_OK;
 }
 
+/** The codes of inq are of its own bits, and dorefa has at most 7. */
+static qat_status check_bits_schedule(const rw_analysis *a, const qat_quant_options *o,
+                                      qat_error *err)
+{
+    int const most = o->n_weight_stages ? o->weight_stages[0].bits : o->least_weight_bits;
+    for (int i = 0; most > 0 && i < a->count; i++) {
+        const qat_node *node = qat_graph_node(a->graph, i);
+        const qat_op *by = a->settings[i].weights;
+        if (quantizes_weights(node) && !a->settings[i].is_float &&
+            (by == &qat_op_inq_weights || (by == &qat_op_dorefa_weights && most > 7)))
+            return qat_fail(
+                err, QAT_ERR_ARGUMENT,
+                "%s: quant.weight_bits_schedule cannot be combined with weights by %s%s",
+                node->name, qat_op_quantizer(by)->name,
+                by == &qat_op_dorefa_weights ? ", which have at most 7 bits" : "");
+    }
+    return QAT_OK;
+}
+
 /** A copy in a later step has the settings of its first step, a state those of what it becomes. */
 static void follow(rw_analysis *a, const qat_node *node)
 {
@@ -266,6 +285,8 @@ qat_status rw_settle(rw_analysis *a, const qat_quant_options *o, qat_error *err)
         st = check_wide(a, o, err);
     if (!st)
         st = check_freezing(a, err);
+    if (!st)
+        st = check_bits_schedule(a, o, err);
     return st ? st : check_folded_inq(a, o, err);
 }
 

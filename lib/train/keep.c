@@ -16,15 +16,34 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+static int past(const qat_bits_stage *stages, int n, int64_t step)
+{
+    int count = 0;
+    while (count < n && stages[count].until < step)
+        count++;
+    return count;
+}
+
+/** How many stages of bits are past after so many steps: the last of these had the bits of the
+ * next.
+ */
+static int stages_past(const qat_trainer *t, int64_t step)
+{
+    const qat_quant_options *q = &t->quant;
+    return past(q->weight_stages, q->n_weight_stages, step) +
+           past(q->activation_stages, q->n_activation_stages, step);
+}
+
 /** The evaluation that counts for a step: on integers, else in simulation, else in float. */
-static qat_mark mark_of(int64_t step, const qat_accuracy *in_float, const qat_accuracy *simulated,
-                        const qat_accuracy *integer)
+static qat_mark mark_of(const qat_trainer *t, int64_t step, const qat_accuracy *in_float,
+                        const qat_accuracy *simulated, const qat_accuracy *integer)
 {
     qat_evaluated const as = integer->n > 0     ? QAT_EVALUATED_INTEGER
                              : simulated->n > 0 ? QAT_EVALUATED_SIMULATED
                                                 : QAT_EVALUATED_FLOAT;
     const qat_accuracy *of[] = {in_float, simulated, integer};
     return (qat_mark){.step = in_float->n > 0 ? step : -1,
+                      .stage = stages_past(t, step),
                       .as = as,
                       .task = in_float->task,
                       .score = qat_score(of[as])};
@@ -32,15 +51,18 @@ static qat_mark mark_of(int64_t step, const qat_accuracy *in_float, const qat_ac
 
 static qat_mark mark_now(const qat_trainer *t)
 {
-    return mark_of(t->step, &t->float_accuracy, &t->simulated_accuracy, &t->integer_accuracy);
+    return mark_of(t, t->step, &t->float_accuracy, &t->simulated_accuracy, &t->integer_accuracy);
 }
 
 /** Compare two evaluations. The network that is nearer to deployment wins, whatever its score: a
- *  float network is better than its integers, but a device does not run it. */
+ *  float network is better than its integers, but a device does not run it; nor one of more bits.
+ */
 static bool exceeds(const qat_mark *a, const qat_mark *b)
 {
     if (a->step < 0 || b->step < 0 || a->as != b->as)
         return a->step >= 0 && (b->step < 0 || a->as > b->as);
+    if (a->stage != b->stage)
+        return a->stage > b->stage;
     return qat_score_is_better(a->task, a->score, b->score);
 }
 
@@ -80,7 +102,7 @@ qat_status qat_trainer_read_best(qat_trainer *t, qat_error *err)
         qat_checkpoint_set_task(c, t->input.task);
     if (!st)
         t->best =
-            mark_of(c->step, &c->float_accuracy, &c->simulated_accuracy, &c->integer_accuracy);
+            mark_of(t, c->step, &c->float_accuracy, &c->simulated_accuracy, &c->integer_accuracy);
     qat_checkpoint_free(c);
     return st;
 }

@@ -168,6 +168,7 @@ static qat_status take_step(qat_trainer *t, qat_error *err)
     const qat_batch *batch = NULL;
     qat_run const run = {
         .mode = QAT_MODE_TRAIN, .step = t->step, .seed = (uint64_t)t->recipe->train.seed};
+    qat_trainer_set_bits(t, t->step, true);
     qat_status st = qat_loader_next(t->loader, &batch, err);
     if (!st)
         st = qat_feed_graph(t->training, batch, batch->count, err);
@@ -432,6 +433,18 @@ static void tell_of_delay(const qat_trainer *t, const char *what, int64_t delay)
     warn_of(t, text);
 }
 
+/** Warn if bits would still fall after the run. */
+static void tell_of_bits(const qat_trainer *t, const char *key, const qat_bits_stage *stages, int n)
+{
+    char text[160];
+    if (!t->recipe->quant.enabled || !n || stages[n - 1].until < t->plan.total)
+        return;
+    snprintf(text, sizeof text,
+             "quant.%s ends at step %lld, but the run ends at %lld: the model has more bits", key,
+             (long long)stages[n - 1].until, (long long)t->plan.total);
+    warn_of(t, text);
+}
+
 /** Warn if the learning rate or the end of the run wait for something that cannot happen. */
 static void tell_of_schedule(const qat_trainer *t)
 {
@@ -442,6 +455,9 @@ static void tell_of_schedule(const qat_trainer *t)
                  (long long)s->milestones[s->n_milestones - 1], (long long)t->plan.total);
         warn_of(t, text);
     }
+    tell_of_bits(t, "weight_bits_schedule", t->quant.weight_stages, t->quant.n_weight_stages);
+    tell_of_bits(t, "activation_bits_schedule", t->quant.activation_stages,
+                 t->quant.n_activation_stages);
     if ((t->patience.drop || t->patience.stop) && t->plan.eval_every >= t->plan.total) {
         snprintf(
             text, sizeof text,

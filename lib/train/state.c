@@ -313,6 +313,7 @@ qat_status qat_trainer_resume(qat_trainer *t, qat_error *err)
     if (!st) {
         qat_checkpoint_set_task(c, t->input.task);
         restore_progress(t, c);
+        qat_trainer_set_bits(t, t->step > 0 ? t->step - 1 : 0, false);
         st = qat_loader_seek(t->loader, c->step / t->plan.per_epoch,
                              (int)(c->step % t->plan.per_epoch), err);
     }

@@ -3,6 +3,7 @@
 
 #include "base/files/file.h"
 #include "checkpoint/checkpoint.h"
+#include "fakequant/bits.h"
 #include "finetune/init.h"
 #include "networks/network.h"
 #include "recipe/recipe.h"
@@ -231,11 +232,48 @@ static qat_status plan_quantization(qat_trainer *t, qat_error *err)
     const qat_quant_options *q = &t->quant;
     qat_status const st = qat_recipe_quant_options(&t->quant, r, t->registry, &t->input,
                                                    t->plan.per_epoch, t->plan.total, err);
+    t->quant.least_weight_bits = qat_least_bits(q->weight_stages, q->n_weight_stages, 0);
+    t->quant.least_activation_bits =
+        qat_least_bits(q->activation_stages, q->n_activation_stages, 0);
     t->plan.quant_start = INT64_MAX;
     if (r->quant.enabled)
         t->plan.quant_start =
             q->weight_delay < q->activation_delay ? q->weight_delay : q->activation_delay;
     return st;
+}
+
+static void tell_bits(const qat_trainer *t, int64_t step, const char *of, int least)
+{
+    char text[128];
+    if (!t->options->log)
+        return;
+    if (least)
+        snprintf(text, sizeof text, "step %lld: %s have at least %d bits", (long long)step, of,
+                 least);
+    else
+        snprintf(text, sizeof text, "step %lld: %s have the bits of the model", (long long)step,
+                 of);
+    t->options->log->line(t->options->log->context, text);
+}
+
+void qat_trainer_set_bits(qat_trainer *t, int64_t step, bool starts)
+{
+    qat_quant_options *q = &t->quant;
+    int const weights = qat_least_bits(q->weight_stages, q->n_weight_stages, step);
+    int const activations = qat_least_bits(q->activation_stages, q->n_activation_stages, step);
+    if (!t->recipe->quant.enabled ||
+        (weights == q->least_weight_bits && activations == q->least_activation_bits))
+        return;
+    if (starts && weights != q->least_weight_bits)
+        tell_bits(t, step, "weights", weights);
+    if (starts && activations != q->least_activation_bits)
+        tell_bits(t, step, "activations", activations);
+    q->least_weight_bits = weights;
+    q->least_activation_bits = activations;
+    qat_set_least_bits(t->training, weights, activations, starts);
+    qat_set_least_bits(t->simulated_eval, weights, activations, false);
+    if (t->integer_eval)
+        qat_set_least_bits(t->integer_eval, weights, activations, false);
 }
 
 /* ------------------------------------------------------------------ graphs */

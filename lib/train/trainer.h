@@ -36,6 +36,7 @@ typedef enum qat_evaluated {
 /** How good the network of a checkpoint was on the test split; step -1: not known. */
 typedef struct qat_mark {
     int64_t step;
+    int stage; /* of the schedules of bits: how many are past */
     qat_evaluated as;
     const qat_task *task;
     double score; /* qat_score */
@@ -115,6 +116,12 @@ typedef struct qat_trainer {
 double qat_clock(void);
 /** The seconds of this training, all its runs together. */
 double qat_trainer_seconds(const qat_trainer *t);
+
+/**
+ * Give all graphs the bits that this step is run with. starts: the step is about to be run, and
+ * what was learned is rescaled if the bits change; otherwise it was run.
+ */
+void qat_trainer_set_bits(qat_trainer *t, int64_t step, bool starts);
 
 /** Set up everything before the first step. */
 qat_status qat_trainer_open(qat_trainer *t, const qat_recipe *recipe,

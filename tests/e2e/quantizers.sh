@@ -170,6 +170,51 @@ refuses "schemes freeze no weights" 2 "conv1: quant.freeze_threshold cannot free
 refuses "nor does training on integers" 2 "quant.freeze_threshold = 0.1 cannot be combined with quant.forward = integer" \
     "$tools/qat-train" freeze.ini --set quant.forward=integer --set quant.freeze_threshold=0.1 --out bad
 
+# Bits that fall. Inside the schedule a checkpoint has its bits; the best one is of the last.
+sed '/^weight_bits/d; /^activation_bits/d; /^epochs/d; s/^lr .*/lr = 0/' freeze.ini >falls.ini
+cat >>falls.ini <<'INI'
+[quant]
+weight_bits = 2
+activation_bits = 8
+input_bits = 3
+weight_bits_schedule = 8 until 30, 4 until 50
+activation_bits_schedule = 6 until 40
+fraction = 15
+[train]
+steps = 60
+eval_every = 20
+checkpoint_every = 20
+[output]
+keep = 9
+INI
+for layout in uint8 int8; do
+    for ranges in ema lsq tqt; do
+        run=falls-$layout-$ranges
+        check "$run: qat-train" "$tools/qat-train" falls.ini --set "quant.layout=$layout" --set "quant.ranges=$ranges" \
+            --set "quant.layer logits.weight_bits=5" --out "$run"
+        has "$run: says when" '^step 50: weights have the bits of the model$' out.txt
+        for step in 20:8:8 40:4:5 60:2:5; do
+            IFS=: read -r at bits logits <<<"$step"
+            check "$run, step $at: qat-export" "$tools/qat-export" "$run/step-$at.ckpt" "${plugin[@]}" "$run.qm"
+            has "$run, step $at: no byte differs" 'bytes compared, 0 differing$' out.txt
+            has "$run, step $at: certified" '^certified against the checkpoint: .* [0-9]+ weight codes' out.txt
+            has "$run, step $at: conv2 has $bits bits" "^$at,conv2/weights/q,weights,$ranges,$bits," "$run/quant.csv"
+            has "$run, step $at: logits has $logits bits" "^$at,logits/weights/q,weights,$ranges,$logits," "$run/quant.csv"
+        done
+        same "$run: the best has the last bits" "$run/step-60.ckpt" "$run/best.ckpt"
+    done
+done
+refuses "a schedule that rises" 2 "quant.weight_bits_schedule = 4 until 10, 8 until 20: expected fewer bits in each stage" \
+    "$tools/qat-train" falls.ini --set "quant.weight_bits_schedule=4 until 10, 8 until 20" --out bad
+refuses "stages out of order" 2 "expected stages in their order" \
+    "$tools/qat-train" falls.ini --set "quant.weight_bits_schedule=8 until 20, 4 until 10" --out bad
+refuses "no number of bits" 2 "expected BITS until WHEN" \
+    "$tools/qat-train" falls.ini --set "quant.activation_bits_schedule=9 until 20" --out bad
+refuses "a schedule on integers" 2 "quant.weight_bits_schedule = 8 until 30, 4 until 50 cannot be combined with quant.forward" \
+    "$tools/qat-train" falls.ini --set quant.forward=integer --out bad
+refuses "a schedule of inq" 2 "conv1: quant.weight_bits_schedule cannot be combined with weights by inq" \
+    "$tools/qat-train" falls.ini --set quant.weight_ranges=inq --set quant.quant_delay=0 --set quant.bn_freeze_delay=0 --out bad
+
 # What is wrong is named, with its line.
 refuses "a pattern that matches nothing" 2 '[quant.layer conv22]: no layer matches; the nearest is conv2' \
     "$tools/qat-train" ranges.ini --set "quant.layer conv22.weight_bits=4" --out bad

@@ -86,7 +86,7 @@ static void limit_bits(qat_quant_options *o)
         o->layers[i].weight_bits = o->layers[i].weight_bits > 7 ? 7 : o->layers[i].weight_bits;
 }
 
-/** Weights that are normalised, or that freeze; with a stream of its own. */
+/** Weights that are normalised, or that freeze, or have more bits; with a stream of its own. */
 static void choose_normalized(const random_net *net, qat_quant_options *o)
 {
     qat_rng rng = qat_rng_at(net->seed, STREAM_NORMALIZED, net->index);
@@ -102,6 +102,10 @@ static void choose_normalized(const random_net *net, qat_quant_options *o)
         set_name(o->weight_ranges, dorefa ? "dorefa" : "weight_norm");
         if (dorefa)
             limit_bits(o);
+    }
+    if (chance(&rng, 20)) { /* as inside a schedule of bits */
+        o->least_weight_bits = 2 + (int)qat_rng_below(&rng, 6);
+        o->least_activation_bits = some_bits(&rng);
     }
 }
 

@@ -95,7 +95,7 @@ START_TEST(registry_refuses_ops_it_could_not_run)
     assert_refused(&bad, "takes 1 to 0");
     bad = op;
     bad.attrs = many;
-    assert_refused(&bad, "more than 16 attributes");
+    assert_refused(&bad, "more than 20 attributes");
     bad.attrs = twice;
     assert_refused(&bad, "two attributes 'k'");
     bad.attrs = no_choice;

@@ -102,6 +102,8 @@ static qat_checkpoint *make(void)
     c->quant.range_rate = 0.25;
     c->quant.power_of_two = true;
     c->quant.freeze_bits = 5;
+    c->quant.least_weight_bits = 8;
+    c->quant.least_activation_bits = 6;
     c->quant.n_layers = 2;
     c->quant.layers[0] = qat_quant_layer_defaults("conv*");
     c->quant.layers[0].activation_bits = 6;
@@ -195,6 +197,8 @@ START_TEST(test_round_trip)
     ck_assert_double_eq(b->quant.range_rate, 0.25);
     ck_assert(b->quant.power_of_two);
     ck_assert_int_eq(b->quant.freeze_bits, 5);
+    ck_assert_int_eq(b->quant.least_weight_bits, 8);
+    ck_assert_int_eq(b->quant.least_activation_bits, 6);
     ck_assert_int_eq(b->quant.n_layers, 2);
     for (int i = 0; i < 2; i++) {
         const qat_quant_layer *x = &a->quant.layers[i], *y = &b->quant.layers[i];
@@ -438,9 +442,10 @@ START_TEST(test_version_1)
         OVERRIDES = (9 + 4 + 24 + 4 + 4) + (9 + 12 + 24 + 4 + 7),
         INPUT_BITS = 3 * 4,
         FREEZE_BITS = 4,
+        LEAST_BITS = 2 * 4,
         PLATEAU = 4 + 7 * 8
     };
-    shorten(bytes, &count, "QUAN", OPTIONS + OVERRIDES + INPUT_BITS + FREEZE_BITS);
+    shorten(bytes, &count, "QUAN", OPTIONS + OVERRIDES + INPUT_BITS + FREEZE_BITS + LEAST_BITS);
     shorten(bytes, &count, "OPTM", 4 + PLATEAU);
     shorten(bytes, &count, "PROG", TEACHER);
     cut_out(bytes, &count, "PROG", INTEGER_EVALUATION, LOSS);

@@ -41,10 +41,13 @@ static bool at_step(void *context)
     return left && --*left == 0;
 }
 
+/** More lines of [quant]. */
+static const char *recipe_bits = "";
+
 /** Words of `settings` are KEY=VALUE; stop: after so many steps, 0: at the end. */
 static void train(const char *name, const char *settings, int stop, bool resume)
 {
-    char dir[TEST_PATH_MAX], words[2 * TEST_PATH_MAX];
+    char dir[TEST_PATH_MAX], words[2 * TEST_PATH_MAX], text[sizeof small + 256];
     const char *sets[8];
     int count = 0;
     qat_recipe *r;
@@ -52,7 +55,8 @@ static void train(const char *name, const char *settings, int stop, bool resume)
     snprintf(words, sizeof words, "%s", settings);
     for (char *at = strtok(words, " "); at; at = strtok(NULL, " "))
         sets[count++] = at;
-    ck_assert_msg(qat_recipe_parse(&r, small, "small.ini", sets, count, &err) == QAT_OK, "%s",
+    snprintf(text, sizeof text, "%s%s", small, recipe_bits);
+    ck_assert_msg(qat_recipe_parse(&r, text, "small.ini", sets, count, &err) == QAT_OK, "%s",
                   err.message);
     qat_train_options const o = {.dir = test_temp_path(dir, folder, name),
                                  .resume = resume,
@@ -178,6 +182,33 @@ START_TEST(test_resume_freezing)
         }
     ck_assert(count > 0 && count < n);
     qat_restored_free(r);
+}
+END_TEST
+
+/* Bits fall at steps 5, 8 and 9: interrupted there and between, also at the very steps. Learned
+ * steps are rescaled once, codes of oscillating weights forgotten once. */
+START_TEST(test_resume_bits)
+{
+    static const char *const ranges[] = {"lsq", "tqt", "ema", "dorefa"};
+    char settings[256], last[64];
+    const char *by = ranges[_i % 4];
+    recipe_bits = "weight_bits_schedule = 7 until 5, 5 until 9\n"
+                  "activation_bits_schedule = 8 until 8\nactivation_bits = 4\n";
+    snprintf(settings, sizeof settings, "quant.%s=%s quant.weight_bits=3%s",
+             _i % 4 == 3 ? "weight_ranges" : "ranges", by,
+             _i % 4 == 3 ? "" : " quant.freeze_threshold=0.15 quant.freeze_share=0.2");
+    snprintf(last, sizeof last, "\n12,logits/weights/q,weights,%s,3,1,", by);
+    expect_resumes(settings, stops[_i / 4], last);
+    char *text = file_of("whole", "quant.csv");
+    char expected[64];
+    static const int bits[] = {7, 5, 5}; /* of steps 2, 5 and 8 */
+    for (int i = 0; i < 3; i++) {
+        snprintf(expected, sizeof expected, "\n%d,logits/weights/q,weights,%s,%d,1,", 3 + 3 * i, by,
+                 bits[i]);
+        ck_assert_msg(strstr(text, expected) != NULL, "no %s in %s", expected, text);
+    }
+    free(text);
+    recipe_bits = "";
 }
 END_TEST
 
@@ -365,6 +396,7 @@ int main(void)
     tcase_add_loop_test(tc, test_resume, 0, 4);
     tcase_add_loop_test(tc, test_resume_stages, 0, 4);
     tcase_add_loop_test(tc, test_resume_freezing, 0, 8);
+    tcase_add_loop_test(tc, test_resume_bits, 0, 16);
     tcase_add_test(tc, test_range_rate);
     tcase_add_loop_test(tc, test_reestimate, 0, 4);
     tcase_add_test(tc, test_reestimate_frozen);
