@@ -1,7 +1,7 @@
 /**
  * A quantizer decides where the range of a fake-quantized tensor comes from, and which gradients
  * pass through it. The built-in quantizers (ema, tqt, lsq; pact for activations; dorefa,
- * weight_norm, bwn, twn, fgq, inq for weights) and a user's own are entries of the registry: ops
+ * weight_norm, apot, bwn, twn, fgq, inq for weights) and a user's own are entries of the registry: ops
  * whose quant entry has the role QAT_ROLE_QUANTIZER and names a qat_quantizer. The rewrites place
  * these ops. Recipes choose them by name ([quant] ranges = NAME, also for single layers). A plugin
  * adds a quantizer as it adds a layer.

@@ -126,9 +126,9 @@ static const qat_node *as_wanted(const finder *f, const qat_node *quantizer)
 static qat_status refuse_scheme(const finder *f, const char *layer, const qat_op *op,
                                 qat_error *err)
 {
-    static const qat_op *const schemes[] = {&qat_op_bwn_weights, &qat_op_twn_weights,
-                                            &qat_op_fgq_weights, &qat_op_inq_weights,
-                                            &qat_op_dorefa_weights};
+    static const qat_op *const schemes[] = {&qat_op_bwn_weights,    &qat_op_twn_weights,
+                                            &qat_op_fgq_weights,    &qat_op_inq_weights,
+                                            &qat_op_dorefa_weights, &qat_op_apot_weights};
     for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
         if (op == schemes[i])
             return qat_fail(err, QAT_ERR_UNSUPPORTED,

@@ -195,7 +195,7 @@ static qat_status check_group(const cert_group *g)
         return check_magnitude(g, *by == 't');
     if (strcmp(by, "dorefa") == 0)
         return cert_check_dorefa(g);
-    if (strcmp(by, "weight_norm") == 0)
+    if (strcmp(by, "weight_norm") == 0 || strcmp(by, "apot") == 0)
         return cert_check_weight_norm(g);
     return strcmp(by, "inq") == 0 ? check_frozen(g) : check_nearest(g);
 }
@@ -207,6 +207,9 @@ static int bits_of(const cert *c, const cert_settings *s)
         return 2;
     if (strcmp(s->weights, "dorefa") == 0)
         return cert_weight_bits(c, s) + 1;
+    if (strcmp(s->weights, "apot") == 0) /* codes up to 1, 4, 10, 48 */
+        return (const int[]){2, 4, 5,
+                             7}[cert_weight_bits(c, s) < 5 ? cert_weight_bits(c, s) - 2 : 3];
     if (strcmp(s->weights, "inq") != 0)
         return cert_weight_bits(c, s);
     int bits = 2;
@@ -217,8 +220,8 @@ static int bits_of(const cert *c, const cert_settings *s)
 
 static bool is_known(const char *quantizer)
 {
-    static const char *const known[] = {"ema", "tqt", "lsq",    "bwn",
-                                        "twn", "inq", "dorefa", "weight_norm"};
+    static const char *const known[] = {"ema", "tqt",    "lsq",         "bwn", "twn",
+                                        "inq", "dorefa", "weight_norm", "apot"};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(known[i], quantizer) == 0)
             return true;

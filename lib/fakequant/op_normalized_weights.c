@@ -6,11 +6,13 @@
  *                    n = 2^bits - 1, m = max |w|
  *     weight_norm    c = clamp(floor((w - mu) / S + 1/2), -P, P)       S = D sigma
  *                    mu, sigma: mean and standard deviation, P = 2^(bits - 1) - 1
+ *     apot           c = the level nearest to (w - mu) / S             S = D sigma
+ *                    levels: 0 and +- sums of powers of two
  *
  * (Zhou et al. 2016, DoReFa-Net, eq. 9, whose values lie in [-1, 1]; times m a folded batch norm
  * keeps its scale. Li et al. 2020, Additive Powers-of-Two Quantization, section 2.3, and Yamamoto
- * 2021, Learnable Companding Quantization, which multiplies by sigma again.) D is the step with the
- * least squared error for normally distributed values.
+ * 2021, Learnable Companding Quantization, which multiplies by sigma again. apot's levels are those
+ * of Li et al., too.) D is the step with the least squared error for normally distributed values.
  *
  * The codes of dorefa are odd, 2^bits of them, and 0 is none of them. They have bits + 1 bits.
  *
@@ -19,10 +21,11 @@
  *
  *     dorefa         dw = g m (1 - tanh(w)^2) / T
  *                    dm = sum g (c / n - m r (1 - T^2) / T)            to the largest |w|
- *     weight_norm    dw = g - mean(g) + (w - mu) / (N sigma) D K       g: of those inside
+ *     the others     dw = g - mean(g) + (w - mu) / (N sigma) D K       g: of those inside
  *                    K = sum g e inside + sum g c outside
  *
- * A group of one weight is not normalised by weight_norm: it would be 0.
+ * Inside is what rounds to -P..P, or for apot what lies between the ends. A group of one weight is
+ * not normalised by mean and deviation: it would be 0.
  */
 #include "autograd/loops/vector.h"
 #include "base/parallel.h"
@@ -43,11 +46,25 @@ static const double steps[] = {
     [6] = 0.10548756, [7] = 0.05726128, [8] = 0.03087009,
 };
 
+enum { APOT_MOST_BITS = 5, APOT_LEVELS = 16 };
+
+/** By bits: the levels of apot from 0 on, the bits of their codes, and D. */
+static const struct apot {
+    int n, code_bits;
+    double step;
+    uint8_t levels[APOT_LEVELS];
+} apot_of[] = {
+    [2] = {2, 2, 1.22400636, {0, 1}},
+    [3] = {4, 4, 0.51812721, {0, 1, 2, 4}},
+    [4] = {8, 5, 0.26279134, {0, 1, 2, 3, 4, 6, 8, 10}},
+    [5] = {16, 7, 0.06995280, {0, 1, 2, 3, 4, 6, 8, 9, 12, 16, 18, 24, 32, 33, 36, 48}},
+};
+
 /** What is known about a group. */
 typedef struct measure {
     float scale;   /* 0: all values are 0 */
-    double center; /* weight_norm: mu */
-    double size;   /* dorefa: m; weight_norm: sigma, 0: not normalised */
+    double center; /* mu; dorefa: 0 */
+    double size;   /* dorefa: m; others: sigma, 0: not normalised */
     size_t largest;
 } measure;
 
@@ -84,10 +101,28 @@ static int bits_of(const qat_node *node)
     return (int)node->attrs[FQW_BITS];
 }
 
-/** n, or P. */
+static bool is_apot(const qat_node *node)
+{
+    return node->op == &qat_op_apot_weights;
+}
+
+/** n, P, or the largest level. */
 static int most_of(const qat_node *node)
 {
+    if (is_apot(node))
+        return apot_of[bits_of(node)].levels[apot_of[bits_of(node)].n - 1];
     return is_dorefa(node) ? (1 << bits_of(node)) - 1 : (1 << (bits_of(node) - 1)) - 1;
+}
+
+/** D */
+static double step_of(const qat_node *node)
+{
+    return is_apot(node) ? apot_of[bits_of(node)].step : steps[bits_of(node)];
+}
+
+static int code_bits_of(const qat_node *node)
+{
+    return is_apot(node) ? apot_of[bits_of(node)].code_bits : bits_of(node) + is_dorefa(node);
 }
 
 /** A scale that float32 has; else 0. A NaN stays. */
@@ -130,7 +165,7 @@ static measure measure_norm(const group *g)
         return (measure){.scale = storable(fabs(only) / most_of(g->node))};
     measure m = {.center = sum_of(g, 0, 1) / n};
     m.size = sqrt(sum_of(g, m.center, 2) / n);
-    m.scale = storable(steps[bits_of(g->node)] * m.size);
+    m.scale = storable(step_of(g->node) * m.size);
     return m;
 }
 
@@ -152,10 +187,21 @@ static double in_codes(const measure *m, float w)
     return ((double)w - m->center) / (double)m->scale;
 }
 
+/** The nearest level; of two as near the one farther from 0. */
+static double nearest_level(const struct apot *a, double code)
+{
+    int i = a->n - 1;
+    while (i > 0 && 2 * fabs(code) < a->levels[i] + a->levels[i - 1])
+        i--;
+    return code < 0 ? -a->levels[i] : a->levels[i];
+}
+
 /** c. The measure must have a finite scale above 0. */
 static double code_of(const qat_node *node, const measure *m, float w)
 {
     int const most = most_of(node);
+    if (is_apot(node))
+        return nearest_level(&apot_of[bits_of(node)], in_codes(m, w));
     if (!is_dorefa(node))
         return within(floor(in_codes(m, w) + 0.5), most);
     double const share = tanh((double)w) / tanh(m->size);
@@ -207,31 +253,30 @@ static void backward_dorefa(const group *g, const measure *m)
     dw[m->largest] += (float)(w[m->largest] < 0 ? -by_size : by_size);
 }
 
-static bool is_inside(const measure *m, float w, int most)
+static bool is_inside(const qat_node *node, const measure *m, float w)
 {
-    return fabs(in_codes(m, w)) < most + 0.5;
+    return fabs(in_codes(m, w)) < most_of(node) + (is_apot(node) ? 0 : 0.5);
 }
 
 static void backward_norm(const group *g, const measure *m)
 {
     const float *w = g->node->inputs[0]->value, *up = g->node->grad;
     float *dw = g->node->inputs[0]->grad;
-    int const most = most_of(g->node);
     bool const scales = m->scale > 0 && m->size > 0;
     double inside = 0, by_step = 0;
     for (int o = 0; o < g->view.outer; o++)
         for (size_t i = run_of(g, o); i < run_of(g, o) + (size_t)g->view.inner; i++) {
-            bool const in = !scales || is_inside(m, w[i], most);
+            bool const in = !scales || is_inside(g->node, m, w[i]);
             inside += in ? (double)up[i] : 0;
             if (scales)
                 by_step +=
                     (double)up[i] * (code_of(g->node, m, w[i]) - (in ? in_codes(m, w[i]) : 0));
         }
     double const mean = inside / count_of(g);
-    double const slope = scales ? steps[bits_of(g->node)] * by_step / (count_of(g) * m->size) : 0;
+    double const slope = scales ? step_of(g->node) * by_step / (count_of(g) * m->size) : 0;
     for (int o = 0; o < g->view.outer; o++)
         for (size_t i = run_of(g, o); i < run_of(g, o) + (size_t)g->view.inner; i++) {
-            bool const in = !scales || is_inside(m, w[i], most);
+            bool const in = !scales || is_inside(g->node, m, w[i]);
             dw[i] += (float)((in ? (double)up[i] : 0) - mean + slope * ((double)w[i] - m->center));
         }
 }
@@ -269,6 +314,10 @@ static qat_status normalized_shape(qat_node *node, qat_error *err)
     if (node->attrs[FQW_AXIS] >= node->shape.rank)
         return qat_fail(err, QAT_ERR_ARGUMENT, "axis %g of a tensor of rank %d",
                         node->attrs[FQW_AXIS], node->shape.rank);
+    if (is_apot(node) && bits_of(node) > APOT_MOST_BITS)
+        return qat_fail(err, QAT_ERR_UNSUPPORTED,
+                        "%s: apot needs 2 to 5 bits, but weight_bits = %d", node->inputs[0]->name,
+                        bits_of(node));
     if (is_dorefa(node) && bits_of(node) > DOREFA_MOST_BITS)
         return qat_fail(err, QAT_ERR_UNSUPPORTED,
                         "%s: dorefa needs 2 to 7 bits, because its codes are odd and have one bit "
@@ -284,22 +333,21 @@ static qat_status normalized_qparams(const qat_node *node, int channel, qat_qpar
     int32_t lo, hi;
     group const g = group_at(node, channel);
     float const scale = measure_of(&g).scale;
-    qat_code_range((qat_layout)node->attrs[FQW_LAYOUT], bits_of(node) + is_dorefa(node), true, &lo,
-                   &hi);
+    qat_code_range((qat_layout)node->attrs[FQW_LAYOUT], code_bits_of(node), true, &lo, &hi);
     *p = qat_given_qparams(scale > 0 && isfinite(scale) ? scale : 1, (lo + hi) / 2, lo, hi);
     return QAT_OK;
 }
 
-static const qat_quantizer dorefa = {.name = "dorefa",
-                                     .weights = true,
-                                     .qparams = normalized_qparams,
-                                     .own_values = true},
-                           weight_norm = {.name = "weight_norm",
-                                          .weights = true,
-                                          .qparams = normalized_qparams,
-                                          .own_values = true};
+static const qat_quantizer
+    dorefa = {.name = "dorefa", .weights = true, .qparams = normalized_qparams, .own_values = true},
+    weight_norm = {.name = "weight_norm",
+                   .weights = true,
+                   .qparams = normalized_qparams,
+                   .own_values = true},
+    apot = {.name = "apot", .weights = true, .qparams = normalized_qparams, .own_values = true};
 static const qat_quant dorefa_quant = {.role = QAT_ROLE_QUANTIZER, .quantizer = &dorefa},
-                       weight_norm_quant = {.role = QAT_ROLE_QUANTIZER, .quantizer = &weight_norm};
+                       weight_norm_quant = {.role = QAT_ROLE_QUANTIZER, .quantizer = &weight_norm},
+                       apot_quant = {.role = QAT_ROLE_QUANTIZER, .quantizer = &apot};
 
 #define NORMALIZED_OP(name_, meaning_, quant_)                                                     \
     {                                                                                              \
@@ -313,3 +361,6 @@ const qat_op qat_op_dorefa_weights =
 const qat_op qat_op_weight_norm_weights = NORMALIZED_OP(
     "weight_norm_weights", "weights of mean 0, in steps of a share of their standard deviation",
     &weight_norm_quant);
+const qat_op qat_op_apot_weights = NORMALIZED_OP(
+    "apot_weights", "weights of mean 0 on sums of powers of two, scaled by their deviation",
+    &apot_quant);

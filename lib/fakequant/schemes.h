@@ -9,7 +9,7 @@
 #include "qat/quantizer.h"
 
 extern const qat_op qat_op_bwn_weights, qat_op_twn_weights, qat_op_fgq_weights;
-extern const qat_op qat_op_dorefa_weights, qat_op_weight_norm_weights;
+extern const qat_op qat_op_dorefa_weights, qat_op_weight_norm_weights, qat_op_apot_weights;
 
 /*
  * inq_weights (w, frozen, exponent): the first attributes are those of fake_quant_weights (ops.h).

@@ -421,7 +421,8 @@ static const qat_key keys[] = {
          "plugin's quantizer"),
     TEXT(quant, weight_ranges, "auto", false,
          "ranges of weights; auto: as ranges. Also: dorefa (through tanh, without 0), weight_norm "
-         "(mean 0, steps by the standard deviation), bwn (binary), twn (ternary), fgq (ternary in "
+         "(mean 0, steps by the standard deviation), apot (the same, on sums of powers of "
+         "two), bwn (binary), twn (ternary), fgq (ternary in "
          "groups of four), inq (powers of two, in stages)"),
     TEXT(quant, activation_ranges, "auto", false,
          "ranges of activations; auto: as ranges. Also: none (activations stay float; such a "

@@ -6,16 +6,27 @@
 #include "fakequant/schemes.h"
 
 const qat_op *const qat_fake_quant_ops[] = {
-    &qat_op_fake_quant,       &qat_op_fake_quant_weights,
-    &qat_op_bn_fold_weights,  &qat_op_bn_fold_train,
-    &qat_op_bn_fold_bias,     &qat_op_tqt,
-    &qat_op_tqt_weights,      &qat_op_lsq,
-    &qat_op_lsq_weights,      &qat_op_pact,
-    &qat_op_ema_grid,         &qat_op_ema_grid_weights,
-    &qat_op_bwn_weights,      &qat_op_twn_weights,
-    &qat_op_fgq_weights,      &qat_op_inq_weights,
-    &qat_op_dorefa_weights,   &qat_op_weight_norm_weights,
-    &qat_op_float_activation, NULL,
+    &qat_op_fake_quant,
+    &qat_op_fake_quant_weights,
+    &qat_op_bn_fold_weights,
+    &qat_op_bn_fold_train,
+    &qat_op_bn_fold_bias,
+    &qat_op_tqt,
+    &qat_op_tqt_weights,
+    &qat_op_lsq,
+    &qat_op_lsq_weights,
+    &qat_op_pact,
+    &qat_op_ema_grid,
+    &qat_op_ema_grid_weights,
+    &qat_op_bwn_weights,
+    &qat_op_twn_weights,
+    &qat_op_fgq_weights,
+    &qat_op_inq_weights,
+    &qat_op_dorefa_weights,
+    &qat_op_weight_norm_weights,
+    &qat_op_apot_weights,
+    &qat_op_float_activation,
+    NULL,
 };
 
 bool qat_is_fake_quant_op(const qat_op *op)

@@ -98,7 +98,8 @@ static void param_base(char base[RW_NAME_MAX], const qat_node *node, int input)
 static bool is_normalized(const rw_maker *m, const qat_layer *layer)
 {
     const qat_op *by = m->a->settings[layer->first->index].weights;
-    return by == &qat_op_dorefa_weights || by == &qat_op_weight_norm_weights;
+    return by == &qat_op_dorefa_weights || by == &qat_op_weight_norm_weights ||
+           by == &qat_op_apot_weights;
 }
 
 /** Float weights that are not normalised say nothing about the batch statistics of those that are.

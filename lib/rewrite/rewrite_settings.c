@@ -216,7 +216,16 @@ static qat_status check_freezing(const rw_analysis *a, qat_error *err)
     return QAT_OK;
 }
 
-/** The codes of inq are of its own bits, and dorefa has at most 7. */
+/** Why weights by this quantizer cannot begin with so many bits; NULL: they can. */
+static const char *no_schedule(const qat_op *by, int most)
+{
+    if (by == &qat_op_dorefa_weights && most > 7)
+        return ", which have at most 7 bits";
+    if (by == &qat_op_apot_weights && most > 5)
+        return ", which have at most 5 bits";
+    return by == &qat_op_inq_weights ? "" : NULL;
+}
+
 static qat_status check_bits_schedule(const rw_analysis *a, const qat_quant_options *o,
                                       qat_error *err)
 {
@@ -224,13 +233,12 @@ static qat_status check_bits_schedule(const rw_analysis *a, const qat_quant_opti
     for (int i = 0; most > 0 && i < a->count; i++) {
         const qat_node *node = qat_graph_node(a->graph, i);
         const qat_op *by = a->settings[i].weights;
-        if (quantizes_weights(node) && !a->settings[i].is_float &&
-            (by == &qat_op_inq_weights || (by == &qat_op_dorefa_weights && most > 7)))
+        const char *why = no_schedule(by, most);
+        if (quantizes_weights(node) && !a->settings[i].is_float && why)
             return qat_fail(
                 err, QAT_ERR_ARGUMENT,
                 "%s: quant.weight_bits_schedule cannot be combined with weights by %s%s",
-                node->name, qat_op_quantizer(by)->name,
-                by == &qat_op_dorefa_weights ? ", which have at most 7 bits" : "");
+                node->name, qat_op_quantizer(by)->name, why);
     }
     return QAT_OK;
 }

@@ -78,12 +78,12 @@ static bool is_scheme(const char *quantizer)
     return strcmp(quantizer, "bwn") == 0 || strcmp(quantizer, "twn") == 0;
 }
 
-/** dorefa has at most 7 bits. */
-static void limit_bits(qat_quant_options *o)
+static void limit_bits(qat_quant_options *o, int most)
 {
-    o->weight_bits = o->weight_bits > 7 ? 7 : o->weight_bits;
+    o->weight_bits = o->weight_bits > most ? most : o->weight_bits;
     for (int i = 0; i < o->n_layers; i++)
-        o->layers[i].weight_bits = o->layers[i].weight_bits > 7 ? 7 : o->layers[i].weight_bits;
+        if (o->layers[i].weight_bits > most)
+            o->layers[i].weight_bits = most;
 }
 
 /** Weights that are normalised, or that freeze, or have more bits; with a stream of its own. */
@@ -98,13 +98,15 @@ static void choose_normalized(const random_net *net, qat_quant_options *o)
         o->freeze_threshold = o->freeze_threshold_end = 0.2;
         o->freeze_share = 0.5;
     } else if (chance(&rng, 25)) {
-        bool const dorefa = chance(&rng, 50);
-        set_name(o->weight_ranges, dorefa ? "dorefa" : "weight_norm");
-        if (dorefa)
-            limit_bits(o);
+        static const char *const names[] = {"dorefa", "weight_norm", "apot"};
+        static const int bits[] = {7, 8, 5}; /* at most */
+        uint32_t const by = qat_rng_below(&rng, 3);
+        set_name(o->weight_ranges, names[by]);
+        limit_bits(o, bits[by]);
     }
     if (chance(&rng, 20)) { /* as inside a schedule of bits */
-        o->least_weight_bits = 2 + (int)qat_rng_below(&rng, 6);
+        o->least_weight_bits =
+            2 + (int)qat_rng_below(&rng, strcmp(o->weight_ranges, "apot") ? 6 : 4);
         o->least_activation_bits = some_bits(&rng);
     }
 }

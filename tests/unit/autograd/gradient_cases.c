@@ -202,6 +202,7 @@ const gradient_exemption gradient_exemptions[] = {
     {"twn_weights", "straight-through: unit/test_schemes.c"},
     {"fgq_weights", "straight-through: unit/test_schemes.c"},
     {"dorefa_weights", "straight-through: unit/test_normalized_weights.c"},
+    {"apot_weights", "straight-through: unit/test_normalized_weights.c"},
     {"weight_norm_weights", "straight-through: unit/test_normalized_weights.c"},
     {"inq_weights", "what is frozen passes nothing: unit/test_schemes.c"},
     {"float_activation", "a copy, of the rewrites' registry: unit/test_schemes.c"},

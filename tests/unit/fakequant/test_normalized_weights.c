@@ -1,6 +1,7 @@
 /*
- * Weights by dorefa and weight_norm: values and codes worked by hand, gradients against finite
- * differences of a function in double whose rounding errors are constants, and what is refused.
+ * Weights by dorefa, weight_norm and apot: values and codes worked by hand, gradients against
+ * finite differences of a function in double whose rounding errors are constants, and what is
+ * refused.
  */
 #include "base/parallel.h"
 #include "common/quantizer_bench.h"
@@ -80,6 +81,37 @@ START_TEST(test_weight_norm)
 }
 END_TEST
 
+/* 4 bits: levels 0 1 2 3 4 6 8 10. mu = 0, sigma = 1 / D by the last two, so S = 1. */
+START_TEST(test_apot)
+{
+    static const float x[] = {0.49f, 0.51f, -3.4f, 4.9f, 5.1f, -6.9f, -7.1f, 8.9f, 9.1f, 0};
+    static const double y[] = {0, 1, -3, 4, 6, -6, -8, 8, 10, 0};
+    enum { N = 28, OTHERS = 10 };
+    double const size = N / (0.26279134 * 0.26279134);
+    struct bench const b =
+        bench_build("apot_weights", _i ? "bits=4 layout=int8" : "bits=4", true, QAT_SHAPE(1, N));
+    double sum = 0, squares = 0;
+    memset(b.x->value, 0, N * sizeof(float));
+    for (int i = 0; i < OTHERS; i++) {
+        b.x->value[i] = x[i];
+        sum += (double)x[i];
+        squares += (double)x[i] * (double)x[i];
+    }
+    /* p + q = -sum, p^2 + q^2 = size - squares */
+    double const half = -sum / 2, apart = sqrt((size - squares) / 2 - half * half);
+    b.x->value[N - 2] = (float)(half + apart);
+    b.x->value[N - 1] = (float)(half - apart);
+    forward_at(0);
+    for (int i = 0; i < N - 2; i++)
+        ck_assert_double_eq_tol((double)b.q->value[i], i < OTHERS ? y[i] : 0, 1e-5);
+    ck_assert_double_eq_tol((double)b.q->value[N - 1], -8, 1e-5);
+    expect_codes(&b);
+    qat_qparams p;
+    ck_assert_int_eq(qat_quantizer_qparams(b.q, 0, &p, &err), QAT_OK);
+    ck_assert_int_eq(p.hi - p.zero_point, 15); /* of five bits */
+}
+END_TEST
+
 /* A channel of one weight has no mean to lose. */
 START_TEST(test_single_weights)
 {
@@ -94,7 +126,7 @@ START_TEST(test_single_weights)
 }
 END_TEST
 
-static const char *const ops[] = {"dorefa_weights", "weight_norm_weights"};
+static const char *const ops[] = {"dorefa_weights", "weight_norm_weights", "apot_weights"};
 
 START_TEST(test_zeros_and_delay)
 {
@@ -142,10 +174,11 @@ enum { CHANNELS = 3, INNER = 12, WEIGHTS = CHANNELS * INNER };
 /** y of a channel with given rounding errors (in values normalised), or y itself if there are none:
  *  then the errors are what is left in *kept. */
 struct reference {
-    bool dorefa, keeps;
+    int op; /* of ops */
+    bool keeps;
     int bits;
     double errors[INNER];
-    int clipped[INNER]; /* weight_norm: the code at an end, else 0 */
+    int clipped[INNER]; /* not dorefa: the code at an end, else 0 */
 };
 
 static void reference_dorefa(struct reference *r, const double *x, double *y)
@@ -162,20 +195,35 @@ static void reference_dorefa(struct reference *r, const double *x, double *y)
     }
 }
 
+/** The code of u: a whole number up to most, or the nearest sum of powers of two. */
+static double reference_code(const struct reference *r, double u, double most)
+{
+    static const int levels[][8] = {{0, 1}, {0, 1, 2, 4}, {0, 1, 2, 3, 4, 6, 8, 10}};
+    if (r->op == 1)
+        return fmax(-most, fmin(most, floor(u + 0.5)));
+    int best = 0;
+    for (int i = 0; i < 1 << (r->bits - 1); i++)
+        if (fabs(fabs(u) - levels[r->bits - 2][i]) < fabs(fabs(u) - best))
+            best = levels[r->bits - 2][i];
+    return u < 0 ? -best : best;
+}
+
 static void reference_norm(struct reference *r, const double *x, double *y)
 {
-    static const double steps[] = {1.22400637, 0.65076971, 0.35341133};
-    double const most = ldexp(1, r->bits - 1) - 1;
+    static const double steps[][3] = {{1.22400637, 0.65076971, 0.35341133},
+                                      {1.22400636, 0.51812721, 0.26279134}};
+    static const double ends[][3] = {{1, 3, 7}, {1, 4, 10}};
+    double const most = ends[r->op - 1][r->bits - 2], margin = r->op == 1 ? 0.5 : 0;
     double mean = 0, squares = 0;
     for (int i = 0; i < INNER; i++)
         mean += x[i] / INNER;
     for (int i = 0; i < INNER; i++)
         squares += (x[i] - mean) * (x[i] - mean) / INNER;
-    double const s = steps[r->bits - 2] * sqrt(squares);
+    double const s = steps[r->op - 1][r->bits - 2] * sqrt(squares);
     for (int i = 0; i < INNER; i++) {
-        double const u = (x[i] - mean) / s, code = floor(u + 0.5);
+        double const u = (x[i] - mean) / s, code = reference_code(r, u, most);
         if (!r->keeps) {
-            r->clipped[i] = code < -most ? (int)-most : code > most ? (int)most : 0;
+            r->clipped[i] = u < -most - margin ? (int)-most : u > most + margin ? (int)most : 0;
             r->errors[i] = code - u;
         }
         y[i] = s * (r->clipped[i] ? r->clipped[i] : u + r->errors[i]);
@@ -185,7 +233,7 @@ static void reference_norm(struct reference *r, const double *x, double *y)
 static double reference_loss(struct reference *r, const double *x, const float *up)
 {
     double y[INNER], loss = 0;
-    (r->dorefa ? reference_dorefa : reference_norm)(r, x, y);
+    (r->op == 0 ? reference_dorefa : reference_norm)(r, x, y);
     for (int i = 0; i < INNER; i++)
         loss += (double)up[i] * y[i];
     return loss;
@@ -194,12 +242,11 @@ static double reference_loss(struct reference *r, const double *x, const float *
 /* Every weight of three channels is moved a little. */
 START_TEST(test_gradients)
 {
-    bool const dorefa = _i % 2 == 0;
-    int const bits = 2 + _i / 2;
+    int const op = _i % 3, bits = 2 + _i / 3;
     char attrs[32];
     float up[WEIGHTS];
     snprintf(attrs, sizeof attrs, "bits=%d layout=int8", bits);
-    struct bench const b = bench_build(ops[!dorefa], attrs, true, QAT_SHAPE(CHANNELS, INNER));
+    struct bench const b = bench_build(ops[op], attrs, true, QAT_SHAPE(CHANNELS, INNER));
     bench_fill(&b, 11, -1, 1.4);
     b.x->value[5] = 4; /* clipped by weight_norm */
     bench_random(up, WEIGHTS, 12);
@@ -208,12 +255,12 @@ START_TEST(test_gradients)
     bench_backward(&b, up, &run);
     expect_codes(&b);
     for (int c = 0; c < CHANNELS; c++) {
-        struct reference r = {.dorefa = dorefa, .bits = bits};
+        struct reference r = {.op = op, .bits = bits};
         double x[INNER], y[INNER];
         double const step = 1e-6;
         for (int i = 0; i < INNER; i++)
             x[i] = (double)b.x->value[c * INNER + i];
-        (dorefa ? reference_dorefa : reference_norm)(&r, x, y);
+        (op == 0 ? reference_dorefa : reference_norm)(&r, x, y);
         r.keeps = true;
         for (int i = 0; i < INNER; i++) {
             double const at = x[i];
@@ -262,6 +309,15 @@ START_TEST(test_refused)
 }
 END_TEST
 
+START_TEST(test_refused_apot)
+{
+    qat_param_def const def = {.name = "x", .shape = QAT_SHAPE(2, 3)};
+    qat_apply1(g, "apot_weights", "q", "bits=6", qat_graph_param(g, &def));
+    ck_assert_int_ne(qat_graph_check(g, &err), QAT_OK);
+    ck_assert_ptr_nonnull(strstr(err.message, "x: apot needs 2 to 5 bits, but weight_bits = 6"));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("normalized weights");
@@ -269,12 +325,14 @@ int main(void)
     tcase_add_checked_fixture(tc, bench_setup, bench_teardown);
     tcase_add_loop_test(tc, test_dorefa, 0, 2);
     tcase_add_test(tc, test_weight_norm);
+    tcase_add_loop_test(tc, test_apot, 0, 2);
     tcase_add_test(tc, test_single_weights);
-    tcase_add_loop_test(tc, test_zeros_and_delay, 0, 2);
+    tcase_add_loop_test(tc, test_zeros_and_delay, 0, 3);
     tcase_add_loop_test(tc, test_steps, 2, 9);
-    tcase_add_loop_test(tc, test_gradients, 0, 6);
-    tcase_add_loop_test(tc, test_threads, 0, 2);
+    tcase_add_loop_test(tc, test_gradients, 0, 9);
+    tcase_add_loop_test(tc, test_threads, 0, 3);
     tcase_add_test(tc, test_refused);
+    tcase_add_test(tc, test_refused_apot);
     suite_add_tcase(suite, tc);
     return test_run_suite(suite);
 }
