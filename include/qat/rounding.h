@@ -326,4 +326,15 @@ static inline int32_t qi_divide_half_up(int64_t sum, int64_t n)
     return (int32_t)(quotient - (quotient * 2 * n > twice));
 }
 
+/**
+ * QI_ROUND_EVEN of a quotient: sum / n to the nearest integer, ties to the even one. Examples:
+ * 7 / 2 -> 4, 5 / 2 -> 2, -3 / 2 -> -2. |sum| < 2^61, 0 < n < 2^61, and the result fits int32.
+ */
+static inline int32_t qi_divide_half_even(int64_t sum, int64_t n)
+{
+    int32_t const up = qi_divide_half_up(sum, n);
+    int const is_tie = 2 * (up * n - sum) == n;
+    return up - (is_tie && (up & 1));
+}
+
 #endif

@@ -40,6 +40,8 @@ typedef struct qk_pairs {
     int32_t mult_neg, shift_neg; /* prelu: for negative x; mult, shift are for the others */
     int32_t kind;                /* of compare */
     qi_binary32 scale_a, scale_b, constant; /* add, rounding EVEN; mul: scale_a */
+    int64_t fixed;                          /* add, rounding EVEN: the constant in fixed point */
+    int32_t is_fixed;                       /* does fixed point do, but for ties? */
     int32_t zero_point, lo, hi;             /* of the output */
 } qk_pairs;
 

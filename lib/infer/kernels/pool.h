@@ -2,8 +2,9 @@
  * average_pool2d and max_pool2d: x [N,H,W,C] -> y [N,OH,OW,C] on the input's scale and zero_point.
  * Only pixels inside the picture count.
  *
- * average: clamp(sum of q / number of pixels), half away from zero, with rounding ONCE half up. As
- * in TensorFlow Lite, q are codes, not differences. max: clamp(largest q).
+ * average: clamp(sum of q / number of pixels), half away from zero, with rounding ONCE half up,
+ * with EVEN to the even code. As in TensorFlow Lite, q are codes, not differences. max:
+ * clamp(largest q).
  *
  *   scratch of average  | sums [C] int32 |
  */

@@ -73,12 +73,27 @@ QK_INLINE int32_t qk_blend_narrow(const int32_t corner[4], const qi_place *v, co
 }
 
 /** With exact weights, which are below 3 * 2^16 in size: the sum is below 2^45. */
-QK_INLINE int32_t qk_blend_exact(const int32_t corner[4], const qi_place *v, const qi_place *h)
+QK_INLINE int64_t qk_exact_sum(const int32_t corner[4], const qi_place *v, const qi_place *h)
 {
     int64_t const left = (int64_t)corner[0] * v->fixed[0] + (int64_t)corner[2] * v->fixed[1];
     int64_t const right = (int64_t)corner[1] * v->fixed[0] + (int64_t)corner[3] * v->fixed[1];
-    int64_t const whole = (int64_t)(v->fixed[0] + v->fixed[1]) * (h->fixed[0] + h->fixed[1]);
-    return qi_divide_half_up(left * h->fixed[0] + right * h->fixed[1], whole);
+    return left * h->fixed[0] + right * h->fixed[1];
+}
+
+/** What exact weights sum to. */
+QK_INLINE int64_t qk_exact_whole(const qi_place *v, const qi_place *h)
+{
+    return (int64_t)(v->fixed[0] + v->fixed[1]) * (h->fixed[0] + h->fixed[1]);
+}
+
+QK_INLINE int32_t qk_blend_exact(const int32_t corner[4], const qi_place *v, const qi_place *h)
+{
+    return qi_divide_half_up(qk_exact_sum(corner, v, h), qk_exact_whole(v, h));
+}
+
+QK_INLINE int32_t qk_blend_even(const int32_t corner[4], const qi_place *v, const qi_place *h)
+{
+    return qi_divide_half_even(qk_exact_sum(corner, v, h), qk_exact_whole(v, h));
 }
 
 /** corner * v * h, multiplied from the left as the reference does. */
@@ -183,6 +198,12 @@ QK_INLINE void qk_resize_wide_run(const qk_resize *p, const void *x, void *y, vo
 QK_INLINE void qk_resize_exact_run(const qk_resize *p, const void *x, void *y, void *scratch)
 {
     qk_resize_blended(p, qi_exact_place, p->type, qk_blend_exact, x, y, scratch);
+}
+
+/** With rounding EVEN, of 8-bit codes. */
+QK_INLINE void qk_resize_even_run(const qk_resize *p, const void *x, void *y, void *scratch)
+{
+    qk_resize_blended(p, qi_exact_place, p->type, qk_blend_even, x, y, scratch);
 }
 
 #endif

@@ -7,7 +7,8 @@ static qi_status check(const qi_model *model, const qi_node *node, int32_t index
 {
     enum { MOST_PIXELS = 1 << 23, MOST_WIDE = (1 << 16) - 1 }; /* their sums fit int32 */
     qi_checker c = {model, node, index, err, QI_OK};
-    unsigned const others = node->kernel == &qi_kernel_average_pool2d ? 1U << QI_ROUND_ONCE : 0;
+    enum { OTHERS = 1 << QI_ROUND_EVEN | 1 << QI_ROUND_ONCE };
+    unsigned const others = node->kernel == &qi_kernel_average_pool2d ? OTHERS : 0;
     if (!qi_rule_counts(&c, 1, 1, QI_POOL_CLAMP_HI + 1,
                         qi_rounding_or(model, node, QI_ROUND_NONE, others)) ||
         !qi_rule_codes_or_wide(&c, 0, 0))

@@ -19,7 +19,8 @@
  *
  *   y = sum of x weight weight / 2^20, half away from zero
  *
- * With rounding ONCE, positions and weights are exact fractions, and the sum is rounded half up.
+ * With rounding ONCE, positions and weights are exact fractions, and the sum is rounded half up;
+ * with EVEN, half to the even code.
  *
  *   scratch  | one qi_place for each output column |
  */
@@ -51,7 +52,8 @@ static qi_checker check_resize(const qi_model *model, const qi_node *node, int32
                                qi_error *err)
 {
     qi_checker c = {model, node, index, err, QI_OK};
-    unsigned const others = node->kernel == &qi_kernel_resize_bilinear ? 1U << QI_ROUND_ONCE : 0;
+    enum { OTHERS = 1 << QI_ROUND_EVEN | 1 << QI_ROUND_ONCE };
+    unsigned const others = node->kernel == &qi_kernel_resize_bilinear ? OTHERS : 0;
     if (!qi_rule_counts(&c, 1, 1, PARAMS, qi_rounding_or(model, node, QI_ROUND_NONE, others)) ||
         !qi_rule_any_codes(&c, 0, 0))
         return c;
@@ -124,6 +126,8 @@ static void run_bilinear(const qi_call *call)
     fill(call, &p);
     if (call->node->rounding == QI_ROUND_ONCE)
         qk_resize_exact_run(&p, call->in[0], call->out[0], call->scratch);
+    else if (call->node->rounding == QI_ROUND_EVEN)
+        qk_resize_even_run(&p, call->in[0], call->out[0], call->scratch);
     else if (y->type == QI_S8 && is_narrow(y))
         qk_resize_narrow_run(&p, call->in[0], call->out[0], call->scratch);
     else if (y->type == QI_S8)
@@ -139,6 +143,8 @@ static const char *bilinear_function(const qi_call *call)
     const qi_tensor *y = qi_output(call->model, call->node);
     if (call->node->rounding == QI_ROUND_ONCE)
         return "qk_resize_exact_run";
+    if (call->node->rounding == QI_ROUND_EVEN)
+        return "qk_resize_even_run";
     if (y->type == QI_S8)
         return is_narrow(y) ? "qk_resize_narrow_run" : "qk_resize_s8_run";
     return y->type == QI_S16 ? "qk_resize_wide_run" : "qk_resize_u8_run";

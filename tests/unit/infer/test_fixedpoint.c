@@ -362,6 +362,7 @@ START_TEST(test_ties_up)
             int32_t const up = qi_divide_half_up(sum, n); /* n (up - 1/2) <= sum < n (up + 1/2) */
             ck_assert_int_le(n * (2 * up - 1), 2 * sum);
             ck_assert_int_gt(n * (2 * up + 1), 2 * sum);
+            ck_assert_int_eq(qi_divide_half_even(sum, n), (int32_t)rint((double)sum / n));
         }
 }
 END_TEST

@@ -13,7 +13,7 @@
  *   average = sum q / pixels, half away from zero        mean = requantize(sum q - pixels * Z)
  *
  * With rounding ONCE halves go up, as sum x' / pixels has them: so the averages are those of x',
- * and get the flip afterwards.
+ * and get the flip afterwards. With rounding EVEN all averages are divided one by one.
  */
 #include "infer/host/loops/elementwise.h"
 #include "infer/host/loops/fast.h"
@@ -64,8 +64,7 @@ struct line {
     const qi_elementwise *inner;
     qi_window g;
     uint8_t flip;
-    int32_t once; /* rounding ONCE */
-    int32_t lo, hi;
+    int32_t rounding, lo, hi;
     const uint8_t *x; /* the first of its rows */
     uint8_t *y;
     int32_t rows;
@@ -81,7 +80,7 @@ static struct line line_at(const qi_fast_call *call, int32_t index)
     return (struct line){.inner = call->isa->elementwise,
                          .g = g,
                          .flip = qi_input(call->model, call->node, 0)->type == QI_S8 ? 0x80 : 0,
-                         .once = call->node->rounding == QI_ROUND_ONCE,
+                         .rounding = call->node->rounding,
                          .lo = call->node->params[QI_POOL_CLAMP_LO],
                          .hi = call->node->params[QI_POOL_CLAMP_HI],
                          .x = (const uint8_t *)call->in[0] + first * row,
@@ -120,6 +119,13 @@ static size_t average_scratch(const qi_isa *isa, const qi_model *model, const qi
     return (size_t)g.w * (size_t)g.c * sizeof(uint16_t) + QI_SLACK;
 }
 
+static int32_t average_of(const struct line *l, int32_t sum, int32_t pixels)
+{
+    return l->rounding == QI_ROUND_EVEN   ? qi_divide_half_even(sum, pixels)
+           : l->rounding == QI_ROUND_ONCE ? qi_divide_half_up(sum, pixels)
+                                          : qi_divide_half_away(sum, pixels);
+}
+
 /** The averages of one window of many pixels, whose first column is at x. */
 static void average_large(const struct line *l, int32_t columns, const uint8_t *x, uint8_t *y)
 {
@@ -137,9 +143,7 @@ static void average_large(const struct line *l, int32_t columns, const uint8_t *
         sum_window(&w, sums);
         for (size_t i = 0; i < w.channels; i++) {
             int32_t const sum = sums[i] - pixels * l->flip;
-            int32_t const mean =
-                l->once ? qi_divide_half_up(sum, pixels) : qi_divide_half_away(sum, pixels);
-            y[c + i] = (uint8_t)qi_clamp(mean, l->lo, l->hi);
+            y[c + i] = (uint8_t)qi_clamp(average_of(l, sum, pixels), l->lo, l->hi);
         }
     }
 }
@@ -148,7 +152,7 @@ static void average_large(const struct line *l, int32_t columns, const uint8_t *
 static void average_small(const struct line *l, const struct run *r, const uint16_t *columns,
                           uint8_t *y)
 {
-    int32_t const up = l->once ? l->flip : 0;
+    int32_t const up = l->rounding == QI_ROUND_ONCE ? l->flip : 0;
     qi_divisor const by = {l->rows * r->columns, l->lo + up, l->hi + up, (uint8_t)(l->flip - up)};
     size_t const all = (size_t)r->outputs * l->channels;
     for (size_t i = 0; i < all; i += MOST_AT_ONCE) {
@@ -164,7 +168,8 @@ static void average_small(const struct line *l, const struct run *r, const uint1
 static void run_average(const qi_fast_call *call, int32_t index)
 {
     struct line const l = line_at(call, index);
-    int const is_small = l.g.kernel_h * l.g.kernel_w <= QI_SMALL_COUNT;
+    int const is_small =
+        l.g.kernel_h * l.g.kernel_w <= QI_SMALL_COUNT && l.rounding != QI_ROUND_EVEN;
     uint16_t *columns = call->scratch;
     if (is_small)
         l.inner->sum_rows(l.flip, l.x, l.row_bytes, (size_t)l.rows, columns, l.row_bytes);
@@ -208,7 +213,8 @@ const qi_fast qi_fast_average_pool2d = {.kernel = &qi_kernel_average_pool2d,
                                         .accepts = pool_accepts,
                                         .scratch = average_scratch,
                                         .tiles = pool_tiles,
-                                        .run = run_average};
+                                        .run = run_average,
+                                        .takes_even = 1};
 const qi_fast qi_fast_max_pool2d = {.kernel = &qi_kernel_max_pool2d,
                                     .accepts = pool_accepts,
                                     .scratch = max_scratch,
@@ -227,8 +233,10 @@ static int mean_accepts(const qi_isa *isa, const qi_model *model, const qi_node 
     int32_t const shift = node->params[QI_MEAN_SHIFT];
     int64_t const most = (int64_t)x->dims[1] * x->dims[2] * 255;
     int64_t const half = shift < 0 ? INT64_C(1) << (-shift - 1) : 0;
+    int const is_even = node->rounding == QI_ROUND_EVEN && most <= INT32_MAX;
+    int const is_twice = node->rounding == QI_ROUND_TWICE && shift <= 0 && most + half <= INT32_MAX;
     return isa->elementwise && x->rank == 4 && node->params[QI_MEAN_AXIS_MASK] == 6 &&
-           node->rounding == QI_ROUND_TWICE && shift <= 0 && most + half <= INT32_MAX;
+           (is_even || is_twice);
 }
 
 static int32_t chunks_of(const qi_tensor *x)
@@ -254,11 +262,24 @@ static qi_scaling scaling_of(const qi_tensor *y, const int32_t *p)
                         .y_flip = (uint8_t)flip};
 }
 
+/** The codes of sums of differences, one by one. */
+static void round_even(const qi_tensor *y, const int32_t *p, const int32_t *sums, uint8_t *to,
+                       size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        int32_t const mean = qi_requantize_even(sums[i], p[QI_MEAN_MULT], p[QI_MEAN_SHIFT]);
+        int32_t const code = qi_saturate_i64((int64_t)mean + y->zero_point);
+        to[i] = (uint8_t)qi_clamp(code, p[QI_MEAN_CLAMP_LO], p[QI_MEAN_CLAMP_HI]);
+    }
+}
+
 static void run_mean(const qi_fast_call *call, int32_t index)
 {
+    const qi_node *node = call->node;
     const qi_tensor *x = qi_input(call->model, call->node, 0);
     qi_codes const codes = qi_codes_of(x);
-    qi_scaling const scaling = scaling_of(qi_output(call->model, call->node), call->node->params);
+    const qi_tensor *y = qi_output(call->model, node);
+    qi_scaling const scaling = scaling_of(y, node->params);
     size_t const channels = (size_t)x->dims[3], pixels = (size_t)x->dims[1] * (size_t)x->dims[2];
     size_t const n = (size_t)(index / chunks_of(x)), c = (size_t)(index % chunks_of(x)) * CHUNK;
     struct window const w = {.inner = call->isa->elementwise,
@@ -273,8 +294,15 @@ static void run_mean(const qi_fast_call *call, int32_t index)
     sum_window(&w, sums);
     for (size_t i = 0; i < w.channels; i++)
         sums[i] -= (int32_t)pixels * codes.offset;
-    w.inner->requantize(&scaling, sums, (uint8_t *)call->out + n * channels + c, w.channels);
+    uint8_t *to = (uint8_t *)call->out + n * channels + c;
+    if (node->rounding == QI_ROUND_EVEN)
+        round_even(y, node->params, sums, to, w.channels);
+    else
+        w.inner->requantize(&scaling, sums, to, w.channels);
 }
 
-const qi_fast qi_fast_mean = {
-    .kernel = &qi_kernel_mean, .accepts = mean_accepts, .tiles = mean_tiles, .run = run_mean};
+const qi_fast qi_fast_mean = {.kernel = &qi_kernel_mean,
+                              .accepts = mean_accepts,
+                              .tiles = mean_tiles,
+                              .run = run_mean,
+                              .takes_even = 1};

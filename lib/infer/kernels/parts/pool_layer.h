@@ -31,7 +31,9 @@ QK_INLINE const uint8_t *qk_pool_pixel(const qi_window *g, const uint8_t *x, con
 QK_INLINE int32_t qk_pool_mean(const qk_pool *p, int32_t sum, int32_t pixels)
 {
     int32_t const mean = QK_ONCE && p->rounding == QI_ROUND_ONCE ? qi_divide_half_up(sum, pixels)
-                                                                 : qi_divide_half_away(sum, pixels);
+                         : QK_EVEN && p->rounding == QI_ROUND_EVEN
+                             ? qi_divide_half_even(sum, pixels)
+                             : qi_divide_half_away(sum, pixels);
     return qi_clamp(mean, p->lo, p->hi);
 }
 
