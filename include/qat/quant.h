@@ -30,7 +30,7 @@ typedef enum qat_layout {
 typedef enum qat_profile {
     QAT_PROFILE_PAPER,
     QAT_PROFILE_TFLITE, /* as TFLite's reference kernels, byte for byte */
-    QAT_PROFILE_ONNX    /* as ONNX Runtime's kernels for quantized operators; imported models */
+    QAT_PROFILE_ONNX    /* as ONNX Runtime's kernels for quantized operators, byte for byte */
 } qat_profile;
 
 typedef enum qat_bn_fold { QAT_FOLD_TWO_PASS, QAT_FOLD_ONE_PASS } qat_bn_fold;
@@ -137,7 +137,7 @@ typedef struct qat_quant_options {
     /**
      * Fractional bits of accumulators, at most (docs/arithmetic.md, section 3): 0..15, or
      * QAT_FRACTION_AUTO: 15 in profile paper where weights or input have fewer than 8 bits,
-     * otherwise 0.
+     * otherwise 0. Profile onnx has none, whatever is asked for.
      */
     int fraction;
     /**

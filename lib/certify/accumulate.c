@@ -78,8 +78,11 @@ cert_weights cert_weights_of(const cert *c, const cert_layer *l, char base[2 * Q
 static double multiplier(const struct accumulate *a, int channel)
 {
     double const x = (double)cert_scale(a->in[X]), w = weight_scale(a, channel);
-    bool const tflite = a->c->source->profile == QAT_PROFILE_TFLITE;
+    qat_profile const profile = a->c->source->profile;
+    bool const tflite = profile == QAT_PROFILE_TFLITE;
     bool const in_float32 = tflite && a->in[X]->type == QI_U8 && !a->fully_connected;
+    if (profile == QAT_PROFILE_ONNX)
+        return (double)(float)((double)(float)(x * w) / (double)cert_scale(a->y));
     return (in_float32 ? (double)(float)(x * w) : x * w) / (double)cert_scale(a->y);
 }
 
@@ -95,7 +98,7 @@ static int most_fraction(const struct accumulate *a)
 {
     int const asked = a->c->source->quant.fraction;
     bool const is_coarse = a->in[X]->bits < 8 || a->in[WEIGHTS]->bits < 8;
-    if (is_split(a) || a->in[X]->bits > 8)
+    if (is_split(a) || a->in[X]->bits > 8 || a->c->source->profile == QAT_PROFILE_ONNX)
         return 0;
     if (asked >= 0)
         return asked;
@@ -234,9 +237,11 @@ static qat_status check_multipliers(const struct accumulate *a)
 {
     bool const split = is_split(a);
     int const n = a->in[WEIGHTS]->channel_scales >= 0 ? a->w.channels : 1;
+    bool const even = a->c->source->profile == QAT_PROFILE_ONNX;
     qat_status st = cert_equal(a->c, a->op->name, "the rounding", a->op->node->rounding,
                                split        ? QI_ROUND_DOUBLE
                                : is_wide(a) ? QI_ROUND_LONG
+                               : even       ? QI_ROUND_EVEN
                                             : QI_ROUND_TWICE);
     if (!st)
         st = cert_check_constant(a->c, a->in[MULT], a->op->name, "mult", QI_S32, n, split ? 2 : 1);

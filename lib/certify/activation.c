@@ -107,7 +107,7 @@ qat_status cert_check_clamp(const cert *c, const char *layer, const qi_tensor *o
     int32_t lowest, highest;
     double const scale = (double)cert_scale(output);
     cert_codes_of(output, &lowest, &highest);
-    if (c->source->profile == QAT_PROFILE_PAPER && output->bits < 8) {
+    if (c->source->profile != QAT_PROFILE_TFLITE && output->bits < 8) {
         qat_status const st = cert_equal(c, layer, "the parameter clamp_lo", lo,
                                          code_of_bound(output, min, lowest, highest));
         return st ? st

@@ -320,6 +320,9 @@ qat_status cert_check_reshape(cert *c, const cert_op *op);
 qat_status cert_check_slice(cert *c, const cert_op *op);
 qat_status cert_check_custom(cert *c, const cert_op *op);
 qat_status cert_check_pixels(cert *c, const qi_node *op);
+/** Profile onnx: a change of scale, and the negative second input of a difference, by tables. */
+qat_status cert_check_even_table(cert *c, const cert_op *op);
+qat_status cert_check_negated(cert *c, const qi_node *op, const char *name);
 
 /**
  * Post-training quantization folds batch norm into a float graph first: are its weights and biases

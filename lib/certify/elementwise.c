@@ -33,8 +33,27 @@ static qat_status check_clamp(const cert *c, const cert_op *op, int at)
                             op->node->params[at], op->node->params[at + 1]);
 }
 
+/** Profile onnx: M = S / S_y of each input, in float32; nothing is shifted. */
+static qat_status check_even_add(cert *c, const cert_op *op)
+{
+    const int32_t *p = op->node->params;
+    qat_status st = cert_check_form(c, op->name, op->node, 2, 9, QI_ROUND_EVEN, 0);
+    if (!st)
+        st = cert_equal(c, op->name, "the parameter left_shift", p[0], 0);
+    for (int i = 0; !st && i < 2; i++)
+        st = cert_check_multiplier(
+            c, op->name, i ? "the second input's multiplier" : "the first input's multiplier",
+            (double)(float)(scale(input(c, op, i)) / scale(output(c, op))), p[1 + 2 * i],
+            p[2 + 2 * i]);
+    for (int i = 5; !st && i < 7; i++)
+        st = cert_equal(c, op->name, "the output's multiplier", p[i], 0);
+    return st ? st : check_clamp(c, op, 7);
+}
+
 qat_status cert_check_add(cert *c, const cert_op *op)
 {
+    if (c->source->profile == QAT_PROFILE_ONNX)
+        return check_even_add(c, op);
     const int32_t *p = op->node->params;
     double const a = scale(input(c, op, 0)), b = scale(input(c, op, 1));
     double const twice = 2 * fmax(a, b);
@@ -59,10 +78,12 @@ qat_status cert_check_mul(cert *c, const cert_op *op)
 {
     const int32_t *p = op->node->params;
     double const a = scale(input(c, op, 0)), b = scale(input(c, op, 1)), y = scale(output(c, op));
-    bool const tflite = c->source->profile == QAT_PROFILE_TFLITE;
-    double const real = tflite ? (double)((float)((float)(a * b)) / (float)y) : a * b / y;
+    qat_profile const profile = c->source->profile;
+    double const in_float32 = (double)((float)((float)(a * b)) / (float)y);
+    double const real = profile == QAT_PROFILE_PAPER ? a * b / y : in_float32;
+    qi_rounding const usual = profile == QAT_PROFILE_ONNX ? QI_ROUND_EVEN : QI_ROUND_TWICE;
     qat_status st =
-        cert_check_form(c, op->name, op->node, 2, 4, cert_rounding(c, op->node, QI_ROUND_TWICE), 0);
+        cert_check_form(c, op->name, op->node, 2, 4, cert_rounding(c, op->node, usual), 0);
     if (!st)
         st = cert_check_multiplier(c, op->name, "the multiplier", real, p[0], p[1]);
     return st ? st : check_clamp(c, op, 2);
@@ -70,6 +91,8 @@ qat_status cert_check_mul(cert *c, const cert_op *op)
 
 qat_status cert_check_requantize(cert *c, const cert_op *op)
 {
+    if (c->source->profile == QAT_PROFILE_ONNX)
+        return cert_check_even_table(c, op);
     const int32_t *p = op->node->params;
     double const real = scale(input(c, op, 0)) / scale(output(c, op));
     bool const in_float32 = c->source->profile == QAT_PROFILE_TFLITE && op->layer &&

@@ -315,7 +315,7 @@ qi_rounding cert_rounding(const cert *c, const qi_node *op, qi_rounding usual)
         int const bits = cert_tensor(c, op->inputs[i])->bits;
         least = bits < least ? bits : least;
     }
-    if (least > 8 || o->fraction == 0)
+    if (least > 8 || o->fraction == 0 || c->source->profile == QAT_PROFILE_ONNX)
         return usual;
     bool const of_itself = c->source->profile == QAT_PROFILE_PAPER && least < 8;
     return o->fraction > 0 || of_itself ? QI_ROUND_ONCE : usual;

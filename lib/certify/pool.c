@@ -26,6 +26,12 @@ static qat_status check_same_grid(const cert *c, const cert_op *op, int i)
                     (double)cert_scale(y), (int)y->zero_point);
 }
 
+/** The usual rounding of an op without a multiplier. */
+static qi_rounding unshifted_rounding(const cert *c)
+{
+    return c->source->profile == QAT_PROFILE_ONNX ? QI_ROUND_EVEN : QI_ROUND_NONE;
+}
+
 bool cert_counts_padding(const qat_node *node)
 {
     return qat_node_is_op(node, "average_pool2d") && qat_attr(node, "count_padding") != 0;
@@ -80,7 +86,7 @@ qat_status cert_check_pool(cert *c, const cert_op *op)
     int const expected[] = {w.kernel[0], w.kernel[1], w.stride[0], w.stride[1], w.pad[0], w.pad[1]};
     qi_rounding const rounding = qat_node_is_op(op->head, "max_pool2d")
                                      ? QI_ROUND_NONE
-                                     : cert_rounding(c, op->node, QI_ROUND_NONE);
+                                     : cert_rounding(c, op->node, unshifted_rounding(c));
     qat_status st = cert_check_form(c, op->name, op->node, 1, 8, rounding, 0);
     if (!st)
         st = check_same_grid(c, op, 0);
@@ -91,25 +97,38 @@ qat_status cert_check_pool(cert *c, const cert_op *op)
                                  op->act_max, op->node->params[6], op->node->params[7]);
 }
 
-/** The n values of a picture: mult 2^k / n, with k the whole part of log2 n. */
+/** Profile tflite: M of n values is mult 2^k / n, with k the whole part of log2 n. */
+static void divided_multiplier(double real, int64_t n, int32_t *mult, int32_t *shift)
+{
+    int32_t k = 0;
+    while (INT64_C(2) << k <= n)
+        k++;
+    cert_requantize_multiplier(real, mult, shift);
+    *mult = (int32_t)(((int64_t)*mult << k) / n);
+    *shift -= k;
+    if (*shift < -31)
+        *mult = *shift = 0;
+}
+
+/** Of the n values of a picture. Profile onnx: M = S_x / (S_y n) in float32. */
 qat_status cert_check_mean(cert *c, const cert_op *op)
 {
     const qi_tensor *x = input(c, op, 0), *y = cert_tensor(c, op->node->outputs[0]);
     const int32_t *p = op->node->params;
     int64_t const n = (int64_t)x->dims[1] * x->dims[2];
-    int32_t mult, shift, lo, hi, k = 0;
-    while (INT64_C(2) << k <= n)
-        k++;
-    cert_requantize_multiplier((double)cert_scale(x) / (double)cert_scale(y), &mult, &shift);
-    mult = (int32_t)(((int64_t)mult << k) / n);
-    shift -= k;
-    if (shift < -31)
-        mult = shift = 0;
+    bool const even = c->source->profile == QAT_PROFILE_ONNX;
+    double const sx = (double)cert_scale(x), sy = (double)cert_scale(y);
+    int32_t mult, shift, lo, hi;
+    if (even)
+        cert_requantize_multiplier((double)(float)(sx / (double)(float)(sy * (double)n)), &mult,
+                                   &shift);
+    else
+        divided_multiplier(sx / sy, n, &mult, &shift);
     cert_codes_of(x, &lo, &hi);
     int32_t const below = x->zero_point - lo, above = hi - x->zero_point;
     int64_t const largest = n * (below > above ? below : above);
-    qat_status st = cert_check_form(c, op->name, op->node, 1, 5,
-                                    cert_rounding(c, op->node, QI_ROUND_TWICE), largest);
+    qi_rounding const rounding = cert_rounding(c, op->node, even ? QI_ROUND_EVEN : QI_ROUND_TWICE);
+    qat_status st = cert_check_form(c, op->name, op->node, 1, 5, rounding, largest);
     if (!st)
         st = cert_equal(c, op->name, "the parameter axis_mask", p[0], 1 << 1 | 1 << 2);
     if (!st)
@@ -124,7 +143,7 @@ qat_status cert_check_resize(cert *c, const cert_op *op)
 {
     static const char *const fields[] = {"align_corners", "half_pixel_centers"};
     qi_rounding const rounding = qat_node_is_op(op->head, "resize_bilinear")
-                                     ? cert_rounding(c, op->node, QI_ROUND_NONE)
+                                     ? cert_rounding(c, op->node, unshifted_rounding(c))
                                      : QI_ROUND_NONE;
     qat_status st = cert_check_form(c, op->name, op->node, 1, 2, rounding, 0);
     if (!st)

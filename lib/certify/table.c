@@ -285,6 +285,73 @@ qat_status cert_check_row_numbers(cert *c, const cert_op *op)
     return st ? st : cert_equal(c, op->name, "the number of tables", t.rows, 1);
 }
 
+/* ------------------------------------------------------------------ profile onnx */
+
+/** The code of a bound, in float32. */
+static int32_t code_of_bound(const qi_tensor *y, double bound)
+{
+    int32_t lo, hi;
+    cert_codes_of(y, &lo, &hi);
+    if (isinf(bound))
+        return bound < 0 ? lo : hi;
+    if (y->bits < 8)
+        return cert_code_with_ties(y, (float)bound);
+    double const code = round((double)(float)(bound / (double)cert_scale(y))) + y->zero_point;
+    return (int32_t)fmin(fmax(code, lo), hi);
+}
+
+/** What DequantizeLinear, a clamp and QuantizeLinear make of each code. */
+qat_status cert_check_even_table(cert *c, const cert_op *op)
+{
+    struct table t;
+    int32_t lo, hi;
+    qat_status st = table_of(c, op->node, op->name, &t);
+    if (st)
+        return st;
+    int32_t const least = code_of_bound(t.y, op->act_min), most = code_of_bound(t.y, op->act_max);
+    cert_codes_of(t.x, &lo, &hi);
+    for (int32_t code = lo; !st && code <= hi; code++) {
+        float const real = (float)real_of(t.x, code);
+        double const steps = (double)(float)((double)real / (double)cert_scale(t.y));
+        double const expected = fmin(fmax(rint(steps) + t.y->zero_point, least), most);
+        st = cert_equal(c, op->name, "an entry of the table",
+                        code_at(&t, 0, position_of(t.x, code)), (int64_t)expected);
+    }
+    return st ? st : cert_equal(c, op->name, "the number of tables", t.rows, 1);
+}
+
+/** The codes from the other end, which stand for -x. */
+qat_status cert_check_negated(cert *c, const qi_node *node, const char *name)
+{
+    struct table t;
+    int32_t lo, hi;
+    qat_status st = table_of(c, node, name, &t);
+    if (st)
+        return st;
+    cert_codes_of(t.x, &lo, &hi);
+    st = cert_equal(c, name, "the scale (as the bits of its float32)", t.y->scale_bits,
+                    t.x->scale_bits);
+    if (!st)
+        st = cert_equal(c, name, "the zero point", t.y->zero_point, lo + hi - t.x->zero_point);
+    if (!st)
+        st = cert_equal(c, name, "the type", t.y->type, t.x->type);
+    if (!st)
+        st = cert_equal(c, name, "the number of bits", t.y->bits, t.x->bits);
+    for (int i = 0; !st && i < 2; i++) {
+        float const end = -cert_float(t.x->range_bits[1 - i]);
+        if (cert_float(t.y->range_bits[i]) != end)
+            st =
+                qat_fail(c->err, QAT_ERR_MISMATCH, "%s: an end of its range is %.9g, expected %.9g",
+                         name, (double)cert_float(t.y->range_bits[i]), (double)end);
+    }
+    for (int i = 0; !st && i < QI_MAX_RANK; i++)
+        st = cert_equal(c, name, "a dimension", t.y->dims[i], t.x->dims[i]);
+    for (int32_t code = lo; !st && code <= hi; code++)
+        st = cert_equal(c, name, "an entry of the table", code_at(&t, 0, position_of(t.x, code)),
+                        lo + hi - code);
+    return st ? st : cert_equal(c, name, "the number of tables", t.rows, 1);
+}
+
 /* ------------------------------------------------------------------ elementwise ops of plugins */
 
 /** The float op on one sample, its parameters being the source's. */

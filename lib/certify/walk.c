@@ -15,6 +15,8 @@
  *     an input of pixels              table "<input>/q"         "<input>/q"
  *     what input_bits make narrower   requantize "<layer>/in/q" "<layer>/in/q"
  *
+ * In profile onnx each requantize is a table, and sub is a table "<layer>/negated" and an add.
+ *
  * Tensors are found by their names, and ops by the tensors that they write. An op must read exactly
  * the tensors that were found for the inputs of the float node. In the end every op of the file
  * must have been found.
@@ -76,6 +78,12 @@ static qat_status check_op(cert *c, const struct wanted *w, int *tensor)
     return st ? st : w->check(c, &op);
 }
 
+/** The op that changes a scale. */
+static const char *requantize_of(const cert *c)
+{
+    return c->source->profile == QAT_PROFILE_ONNX ? "table" : "requantize";
+}
+
 /* ------------------------------------------------------------------ layers */
 
 static const struct {
@@ -115,7 +123,7 @@ static qat_status walk_narrow(cert *c, const qat_node *head, int root, int *tens
     const cert_member *known = find_member(c, node, root);
     int const from = *tensor;
     struct wanted const w = {.tensor = with(name, head->name, "/in/q"),
-                             .kernel = "requantize",
+                             .kernel = requantize_of(c),
                              .name = name,
                              .shape = &node->shape,
                              .n_inputs = 1,
@@ -131,18 +139,35 @@ static qat_status walk_narrow(cert *c, const qat_node *head, int root, int *tens
     return st;
 }
 
+/** The negative of the second input of a difference. *tensor: that input, then the negative. */
+static qat_status walk_negated(cert *c, const qat_node *head, int *tensor)
+{
+    char name[QAT_NAME_MAX];
+    const qi_node *op = NULL;
+    cert_part_name(name, head->name, "negated");
+    qat_status const st = cert_find_op(c, name, "table", name, 1, tensor, &op);
+    if (st)
+        return st;
+    *tensor = op->outputs[0];
+    return cert_check_negated(c, op, name);
+}
+
 static qat_status walk_head(cert *c, const cert_layer *l)
 {
     char tensor[NAME_MAX];
     check_fn *check = check_of(l->head->op->name);
     int *inputs = inputs_of(c, l->head);
     int const narrow = cert_input_of(c, l->head);
-    qat_status const st =
-        inputs && narrow >= 0 ? walk_narrow(c, l->head, narrow, &inputs[0]) : QAT_OK;
+    bool const negates = c->source->profile == QAT_PROFILE_ONNX && qat_node_is_op(l->head, "sub");
+    qat_status st = inputs && narrow >= 0 ? walk_narrow(c, l->head, narrow, &inputs[0]) : QAT_OK;
+    if (!st && inputs && negates)
+        st = walk_negated(c, l->head, &inputs[1]);
     if (st)
         return st;
     struct wanted const w = {.tensor = with(tensor, l->last->name, "/q"),
-                             .kernel = check == cert_check_custom ? NULL : l->head->op->name,
+                             .kernel = check == cert_check_custom ? NULL
+                                       : negates                  ? "add"
+                                                                  : l->head->op->name,
                              .name = l->head->name,
                              .shape = &l->last->shape,
                              .layer = l,
@@ -158,7 +183,7 @@ static qat_status walk_activation(cert *c, const cert_layer *l)
 {
     char tensor[NAME_MAX];
     struct wanted const w = {.tensor = with(tensor, l->last->name, "/q"),
-                             .kernel = "requantize",
+                             .kernel = requantize_of(c),
                              .name = l->last->name,
                              .shape = &l->last->shape,
                              .layer = l,
@@ -316,7 +341,7 @@ static qat_status walk_member(cert *c, const qat_node *concat, int slot, int *te
     const cert_member *known = find_member(c, node, root);
     snprintf(name, sizeof name, "%s/in%d/q", concat->name, slot);
     struct wanted const w = {.tensor = name,
-                             .kernel = "requantize",
+                             .kernel = requantize_of(c),
                              .name = name,
                              .shape = &node->shape,
                              .n_inputs = 1,
@@ -382,7 +407,7 @@ const char *cert_numbers_kernel(bool is_wide)
 static qat_status walk_plain(cert *c, const qat_node *node)
 {
     char tensor[NAME_MAX];
-    bool const tflite = c->source->profile == QAT_PROFILE_TFLITE;
+    bool const paper = c->source->profile == QAT_PROFILE_PAPER;
     bool const wide = c->source->quant.activation_bits == QAT_WIDE_BITS;
     const cert_curve *curve = cert_curve_of(node);
     int *inputs = inputs_of(c, node);
@@ -401,7 +426,7 @@ static qat_status walk_plain(cert *c, const qat_node *node)
     if (qat_node_is_op(node, "embedding")) { /* its inputs are a constant and what it makes of x */
         w.kernel = "gather", w.check = cert_check_embedding;
         w.n_inputs = 0;
-    } else if (qat_node_is_op(node, "global_average_pool") && tflite)
+    } else if (qat_node_is_op(node, "global_average_pool") && !paper)
         w.kernel = "mean", w.check = cert_check_mean;
     else if (qat_node_is_op(node, "global_average_pool") || qat_node_is_op(node, "average_pool2d"))
         w.kernel = "average_pool2d", w.check = cert_check_pool;
@@ -415,7 +440,7 @@ static qat_status walk_plain(cert *c, const qat_node *node)
         w.kernel = "prelu", w.check = cert_check_wide_leaky_relu;
     else if (qat_node_is_op(node, "softmax"))
         w.kernel = "softmax", w.check = cert_check_softmax;
-    else if (curve && curve->paper && !tflite)
+    else if (curve && curve->paper && paper)
         w.kernel = curve->op, w.check = curve->paper;
     else if (curve)
         w.kernel = "table", w.check = cert_check_curve;

@@ -136,7 +136,7 @@ static bool activation_bits_good(int bits)
 
 static bool quant_good(const qat_quant_options *q, uint32_t quantized, uint32_t profile)
 {
-    return quantized <= 1 && profile <= QAT_PROFILE_TFLITE && between(q->layout, 0, 1) &&
+    return quantized <= 1 && profile <= QAT_PROFILE_ONNX && between(q->layout, 0, 1) &&
            between(q->bn_fold, 0, 1) && between(q->weight_bits, 2, 8) &&
            activation_bits_good(q->activation_bits) && q->ema_decay >= 0 && q->ema_decay < 1 &&
            q->weight_delay >= 0 && q->activation_delay >= 0 && q->bn_freeze_delay >= 0 &&
@@ -215,7 +215,7 @@ qat_status ckpt_read_quant(ckpt_reading *p)
     *q = qat_quant_defaults();
     uint32_t const quantized = qat_read_u32(&p->r), profile = qat_read_u32(&p->r);
     p->c->quantized = quantized == 1;
-    p->c->profile = profile == QAT_PROFILE_TFLITE ? QAT_PROFILE_TFLITE : QAT_PROFILE_PAPER;
+    p->c->profile = profile <= QAT_PROFILE_ONNX ? (qat_profile)profile : QAT_PROFILE_PAPER;
     q->layout = (qat_layout)qat_read_u32(&p->r);
     q->bn_fold = (qat_bn_fold)qat_read_u32(&p->r);
     q->weight_bits = (int)qat_read_u32(&p->r);

@@ -5,6 +5,11 @@
  *     M = S1 / S3: float64; in profile tflite float32 for a clamp, but for one of 16-bit codes that
  *     goes below 0, which TensorFlow Lite has only as a QUANTIZE and its limits
  *
+ * In profile onnx it is a table: what DequantizeLinear and QuantizeLinear make of each code, every
+ * operation in float32, ties to even.
+ *
+ *     y = clamp(Z3 + even(S1 (q - Z1) / S3))
+ *
  * If they are fused into a layer, they become the clamp of that layer.
  */
 #include "autograd/ops/op.h"
@@ -15,8 +20,25 @@
 
 /* ------------------------------------------------------------------ appending the op */
 
+static qat_status emit_even_table(const qat_emit *e, qat_error *err)
+{
+    enum { CODES = 256 };
+    const qat_qtensor *x = &e->graph->tensors[e->inputs[0]], *y = &e->graph->tensors[e->output];
+    uint8_t codes[CODES];
+    int32_t lo, hi;
+    qat_emit_clamp(e, &lo, &hi);
+    for (int i = 0; i < CODES; i++) {
+        float const real = x->scale * (float)(qat_code_at((qi_type)x->type, i) - x->zero_point);
+        float const code = rintf(real / y->scale) + (float)y->zero_point;
+        codes[i] = (uint8_t)(code < (float)lo ? lo : code > (float)hi ? hi : (int32_t)code);
+    }
+    return qat_emit_table(e, 1, codes, err);
+}
+
 qat_status qat_emit_requantize(const qat_emit *e, qat_error *err)
 {
+    if (e->profile == QAT_PROFILE_ONNX)
+        return emit_even_table(e, err);
     const qat_qtensor *x = &e->graph->tensors[e->inputs[0]], *y = &e->graph->tensors[e->output];
     bool const relu =
         (!isinf(e->act_min) || !isinf(e->act_max)) && !(y->type == QI_S16 && e->act_min < 0);

@@ -13,6 +13,7 @@
  * Profile onnx, every operation in float32, ties to even:
  *     add: y  = clamp(round(M1 q1 + (M2 q2 + c))), each product and sum rounded together
  *          c  = Z3 - (M1 Z1 + M2 Z2), M1 = S1 / S3, M2 = S2 / S3
+ *     sub: add of a and of -b, which a table makes of b's codes
  *     mul: y  = clamp(round((q1 - Z1)(q2 - Z2) M + Z3))
  */
 #include "autograd/ops/op.h"
@@ -20,6 +21,7 @@
 #include "integer/quant_ops.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { LEFT_SHIFT = 20, LEFT_SHIFT_WIDE = 15 /* of 16-bit codes */ };
 
@@ -36,11 +38,48 @@ static qat_status emit_even_add(const qat_emit *e, const char *op, qat_error *er
     return qat_emit_op(e, op, QI_ROUND_EVEN, 9, params, 0, err);
 }
 
+/** Append the tensor with -b: b's codes from the other end, by a table. */
+static qat_status emit_negated(const qat_emit *e, int *index, qat_error *err)
+{
+    enum { CODES = 256 };
+    qat_qtensor t = e->graph->tensors[e->inputs[1]];
+    uint8_t codes[CODES];
+    int32_t lo, hi;
+    qat_tensor_codes(&t, &lo, &hi);
+    for (int i = 0; i < CODES; i++)
+        codes[i] = (uint8_t)(lo + hi - qi_clamp(qat_code_at((qi_type)t.type, i), lo, hi));
+    float const least = -t.range_max;
+    t.zero_point = lo + hi - t.zero_point;
+    t.range_max = -t.range_min;
+    t.range_min = least;
+    t.data = NULL;
+    t.source_index = -1;
+    qat_part_name(t.name, e->name, "negated");
+    *index = qat_qgraph_tensor(e->graph, &t, err);
+    qat_status const st = qat_append_status(*index, err);
+    qat_emit one = *e;
+    one.name = t.name;
+    one.n_inputs = 1;
+    one.inputs = &e->inputs[1];
+    one.output = *index;
+    return st ? st : qat_emit_table(&one, 1, codes, err);
+}
+
+/** ONNX Runtime has no difference of codes: a - b is a + -b. */
+static qat_status emit_even_sub(const qat_emit *e, qat_error *err)
+{
+    int inputs[] = {e->inputs[0], -1};
+    qat_status const st = emit_negated(e, &inputs[1], err);
+    qat_emit sum = *e;
+    sum.inputs = inputs;
+    return st ? st : emit_even_add(&sum, "add", err);
+}
+
 qat_status qat_emit_add(const qat_emit *e, const char *op, qat_error *err)
 {
     const qat_qtensor *tensors = e->graph->tensors;
     if (e->profile == QAT_PROFILE_ONNX)
-        return emit_even_add(e, op, err);
+        return strcmp(op, "sub") == 0 ? emit_even_sub(e, err) : emit_even_add(e, op, err);
     double const s1 = (double)tensors[e->inputs[0]].scale;
     double const s2 = (double)tensors[e->inputs[1]].scale;
     double const twice = 2.0 * (s1 > s2 ? s1 : s2);

@@ -45,16 +45,23 @@ double qat_accumulator_multiplier(float s1, float s2, float s3, bool in_float32)
     return product / (double)s3;
 }
 
+double qat_layer_multiplier(qat_profile profile, qat_layout layout, bool fully_connected, float s1,
+                            float s2, float s3)
+{
+    bool const is_u8 = layout == QAT_LAYOUT_UINT8;
+    if (profile == QAT_PROFILE_ONNX)
+        return (double)(s1 * s2 / s3);
+    return qat_accumulator_multiplier(s1, s2, s3,
+                                      profile == QAT_PROFILE_TFLITE && is_u8 && !fully_connected);
+}
+
 static double multiplier(const struct accumulate *a, int channel)
 {
     const qat_qtensor *x = tensor(a, QAT_IN_X), *w = tensor(a, QAT_IN_WEIGHTS);
     float const s2 = w->channel_scales ? w->channel_scales[channel] : w->scale;
-    if (a->e->profile == QAT_PROFILE_ONNX)
-        return (double)(x->scale * s2 / a->e->graph->tensors[a->e->output].scale);
-    bool const in_float32 =
-        a->e->profile == QAT_PROFILE_TFLITE && x->type == QI_U8 && !a->fully_connected;
-    return qat_accumulator_multiplier(x->scale, s2, a->e->graph->tensors[a->e->output].scale,
-                                      in_float32);
+    return qat_layer_multiplier(
+        a->e->profile, x->type == QI_U8 ? QAT_LAYOUT_UINT8 : QAT_LAYOUT_INT8, a->fully_connected,
+        x->scale, s2, a->e->graph->tensors[a->e->output].scale);
 }
 
 /** Of M 2^-f: mult [n] and shift [n], or the significand's halves [n, 2] and exponent [n]. */

@@ -6,8 +6,8 @@
  *                    lowest code, 2^-(b-1) and the
  *                    middle
  *     paper          fixed point, 4 integer bits         a table of the float function
- *     tflite         a table of the float function       the same; hard_swish: TensorFlow
- *                                                        Lite's own table
+ *     tflite, onnx   a table of the float function       the same; hard_swish in profile tflite:
+ *                                                        TensorFlow Lite's own table
  *
  * A curve that is added has an entry below, qat_quant_NAME. Where its output's range is observed,
  * this is {.role = QAT_ROLE_TABLE} and no more. A fixed range is QAT_ROLE_FIXED with fixed_min and
@@ -245,16 +245,21 @@ qat_status qat_emit_hard_swish(const qat_emit *e, qat_error *err)
 
 /* ------------------------------------------------------------------ entries */
 
-static qat_status freeze_logistic(const qat_fused_layer *layer, qat_error *err)
+static qat_status freeze_sigmoid(const qat_fused_layer *layer, const char *op, qat_error *err)
 {
     qat_emit const e = qat_emit_of(layer);
-    return qat_emit_sigmoid(&e, "logistic", err);
+    return layer->profile == QAT_PROFILE_ONNX ? qat_freeze_table(layer, err)
+                                              : qat_emit_sigmoid(&e, op, err);
+}
+
+static qat_status freeze_logistic(const qat_fused_layer *layer, qat_error *err)
+{
+    return freeze_sigmoid(layer, "logistic", err);
 }
 
 static qat_status freeze_tanh(const qat_fused_layer *layer, qat_error *err)
 {
-    qat_emit const e = qat_emit_of(layer);
-    return qat_emit_sigmoid(&e, "tanh", err);
+    return freeze_sigmoid(layer, "tanh", err);
 }
 
 static qat_status freeze_hard_swish(const qat_fused_layer *layer, qat_error *err)

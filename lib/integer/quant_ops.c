@@ -165,7 +165,7 @@ static int32_t simulated_code(const qat_qparams *p, float bound)
 void qat_clamp_codes_of(qat_profile profile, const qat_qtensor *output, float act_min,
                         float act_max, int32_t *lo, int32_t *hi)
 {
-    if (profile != QAT_PROFILE_PAPER || output->bits >= 8) {
+    if (profile == QAT_PROFILE_TFLITE || output->bits >= 8) {
         qat_clamp_codes(output, act_min, act_max, lo, hi);
         return;
     }

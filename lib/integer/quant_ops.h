@@ -143,9 +143,9 @@ qat_status qat_require_same_grid(const qat_emit *e, const char *op, int i, qat_e
 /** Same type, bits, scale and zero_point? */
 bool qat_same_grid(const qat_qtensor *a, const qat_qtensor *b);
 /**
- * The codes of the layer's clamp. In profile paper, of fewer than 8 bits, they are those that fake
- * quantization gives the bounds (eq. 12), so that a clamp before it and one behind it are the same.
- * Otherwise they are qat_clamp_codes.
+ * The codes of the layer's clamp. In profiles paper and onnx, of fewer than 8 bits, they are those
+ * that fake quantization gives the bounds (eq. 12), so that a clamp before it and one behind it are
+ * the same. Otherwise they are qat_clamp_codes.
  */
 void qat_emit_clamp(const qat_emit *e, int32_t *lo, int32_t *hi);
 /** The same for bounds and an output that are given. */
@@ -175,6 +175,9 @@ qat_status qat_append_status(int index, const qat_error *err);
 
 /** M = S1 S2 / S3 of an accumulating layer; in_float32: S1 S2 is rounded to float32. */
 double qat_accumulator_multiplier(float s1, float s2, float s3, bool in_float32);
+/** The same as a profile computes it, of an input in this layout. */
+double qat_layer_multiplier(qat_profile profile, qat_layout layout, bool fully_connected, float s1,
+                            float s2, float s3);
 /** bias / scale to the nearest integer, half away from zero, plus `ties`; limited to +-room. */
 int64_t qat_bias_code(double bias, double scale, int64_t ties, int64_t room);
 /**

@@ -4,10 +4,11 @@
  *
  *     max     y = max of q over the window                        pixels outside are left out
  *     average y = (sum of q) / n, half away from zero             n: pixels inside the input
- *             fewer than 8 bits, profile paper: rounding ONCE, half up
+ *             fewer than 8 bits, profile paper: rounding ONCE, half up; profile onnx: rounding
+ *             EVEN, to the even code
  *     mean    y = Z3 + requantize(sum of q - n Z1, M'),  M' = M / n with M = S1 / S3 in float64:
  *             (mult << k) / n (integer division), shift - k, with k = floor(log2 n)
- *             profile onnx: M' = S1 / (S3 n) in float32
+ *             profile onnx: M' = S1 / (S3 n) in float32, also of global_average_pool
  *
  * An average that counts the padding averages a padded tensor: pad with Z1, the code of 0, then
  * average over whole windows.
@@ -34,7 +35,8 @@ qat_status qat_emit_pool(const qat_emit *e, const char *op, const qat_window *w,
     int32_t params[] = {w->kernel_h, w->kernel_w, w->stride_h, w->stride_w, pads[0], pads[1], 0, 0};
     qat_emit_clamp(e, &params[6], &params[7]);
     bool const averages = strcmp(op, "average_pool2d") == 0;
-    qi_rounding const rounding = averages ? qat_emit_rounding(e, QI_ROUND_NONE) : QI_ROUND_NONE;
+    qi_rounding const usual = e->profile == QAT_PROFILE_ONNX ? QI_ROUND_EVEN : QI_ROUND_NONE;
+    qi_rounding const rounding = averages ? qat_emit_rounding(e, usual) : QI_ROUND_NONE;
     qat_status const st = qat_require_same_grid(e, op, 0, err);
     return st ? st : qat_emit_op(e, op, rounding, 8, params, 0, err);
 }
@@ -129,12 +131,15 @@ static qat_status freeze_average_pool2d(const qat_fused_layer *layer, qat_error 
     return qat_emit_pool(&e, "average_pool2d", &w, err);
 }
 
-/** TFLite has no global pool; its converter writes a MEAN over both axes. */
+/**
+ * TFLite has no global pool; its converter writes a MEAN over both axes. ONNX Runtime has one that
+ * rounds as a mean.
+ */
 static qat_status freeze_global_average_pool(const qat_fused_layer *layer, qat_error *err)
 {
     qat_emit const e = qat_emit_of(layer);
     const qat_qtensor *x = &e.graph->tensors[e.inputs[0]];
-    if (layer->profile == QAT_PROFILE_TFLITE)
+    if (layer->profile != QAT_PROFILE_PAPER)
         return qat_emit_mean(&e, HEIGHT_AND_WIDTH, err);
     qat_window const whole = {
         .kernel_h = x->dims[1], .kernel_w = x->dims[2], .stride_h = 1, .stride_w = 1};
@@ -194,8 +199,9 @@ static int32_t window_average(const qat_exact_call *call, const void *codes, siz
             sum += qat_exact_code(x, codes, first + at);
         }
     int32_t const pixels = (w.y1 - w.y0) * (w.x1 - w.x0);
-    return call->op->rounding == QI_ROUND_ONCE ? qi_divide_half_up(sum, pixels)
-                                               : qi_divide_half_away(sum, pixels);
+    return call->op->rounding == QI_ROUND_EVEN   ? qi_divide_half_even(sum, pixels)
+           : call->op->rounding == QI_ROUND_ONCE ? qi_divide_half_up(sum, pixels)
+                                                 : qi_divide_half_away(sum, pixels);
 }
 
 static void pool_sample(const qat_exact_call *call, int sample, pool_fn *pool)

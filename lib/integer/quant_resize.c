@@ -6,7 +6,8 @@
  *     nearest, and bilinear of uint8     float32, operation by operation
  *     bilinear of int8                   positions and shares with 10 fractional bits
  *
- * Of fewer than 8 bits, in profile paper, bilinear has rounding ONCE: exact fractions, half up.
+ * Of fewer than 8 bits, in profile paper, bilinear has rounding ONCE: exact fractions, half up. In
+ * profile onnx it has rounding EVEN: exact fractions, half to the even code.
  *
  * The engine does float32 with integers; the exact evaluation below has the processor do it.
  */
@@ -27,7 +28,8 @@ static qat_status freeze_resize(const qat_fused_layer *layer, const char *op, qa
     if (!st)
         st = qat_require_same_grid(&e, op, 0, err);
     bool const blends = strcmp(op, "resize_bilinear") == 0;
-    qi_rounding const rounding = blends ? qat_emit_rounding(&e, QI_ROUND_NONE) : QI_ROUND_NONE;
+    qi_rounding const usual = e.profile == QAT_PROFILE_ONNX ? QI_ROUND_EVEN : QI_ROUND_NONE;
+    qi_rounding const rounding = blends ? qat_emit_rounding(&e, usual) : QI_ROUND_NONE;
     return st ? st : qat_emit_op(&e, op, rounding, PARAMS, params, 0, err);
 }
 
@@ -165,30 +167,57 @@ static uint8_t blend_s8(const uint8_t *const corner[4], size_t c, const struct p
     return (uint8_t)(int8_t)((sum + (sum > 0 ? half : -half)) / (2 * half));
 }
 
-/** (sum of x share share) / (unit unit), half up: floor of that and 1/2. */
-static int64_t blended(const int32_t corner[4], const struct place *v, const struct place *h)
+/** (sum of x share share) / (unit unit), half up: floor of that and 1/2; or half to the even code.
+ */
+static int64_t blended(const int32_t corner[4], const struct place *v, const struct place *h,
+                       bool even)
 {
     int64_t sum = 0;
     for (int k = 0; k < 4; k++)
         sum += corner[k] * v->fixed[k / 2] * h->fixed[k % 2];
     int64_t const one = (v->fixed[0] + v->fixed[1]) * (h->fixed[0] + h->fixed[1]);
     int64_t const up = sum + one / 2; /* one is a multiple of 4 */
-    return up / one - (up % one < 0);
+    int64_t const nearest = up / one - (up % one < 0);
+    return nearest - (even && up % one == 0 && nearest % 2 != 0);
+}
+
+static uint8_t blended_u8(const uint8_t *const corner[4], size_t c, const struct place *v,
+                          const struct place *h, bool even)
+{
+    int32_t const codes[] = {corner[0][c], corner[1][c], corner[2][c], corner[3][c]};
+    return (uint8_t)blended(codes, v, h, even);
+}
+
+static uint8_t blended_s8(const uint8_t *const corner[4], size_t c, const struct place *v,
+                          const struct place *h, bool even)
+{
+    int32_t const codes[] = {(int8_t)corner[0][c], (int8_t)corner[1][c], (int8_t)corner[2][c],
+                             (int8_t)corner[3][c]};
+    return (uint8_t)blended(codes, v, h, even);
 }
 
 static uint8_t blend_exact_u8(const uint8_t *const corner[4], size_t c, const struct place *v,
                               const struct place *h)
 {
-    int32_t const codes[] = {corner[0][c], corner[1][c], corner[2][c], corner[3][c]};
-    return (uint8_t)blended(codes, v, h);
+    return blended_u8(corner, c, v, h, false);
 }
 
 static uint8_t blend_exact_s8(const uint8_t *const corner[4], size_t c, const struct place *v,
                               const struct place *h)
 {
-    int32_t const codes[] = {(int8_t)corner[0][c], (int8_t)corner[1][c], (int8_t)corner[2][c],
-                             (int8_t)corner[3][c]};
-    return (uint8_t)blended(codes, v, h);
+    return blended_s8(corner, c, v, h, false);
+}
+
+static uint8_t blend_even_u8(const uint8_t *const corner[4], size_t c, const struct place *v,
+                             const struct place *h)
+{
+    return blended_u8(corner, c, v, h, true);
+}
+
+static uint8_t blend_even_s8(const uint8_t *const corner[4], size_t c, const struct place *v,
+                             const struct place *h)
+{
+    return blended_s8(corner, c, v, h, true);
 }
 
 /** How an op places and blends. */
@@ -202,6 +231,8 @@ static struct resizing resizing_of(const qat_qgraph *graph, const qat_qop *op)
     bool const is_s8 = graph->tensors[op->outputs[0]].type == QI_S8;
     if (op->rounding == QI_ROUND_ONCE)
         return (struct resizing){exact_place, is_s8 ? blend_exact_s8 : blend_exact_u8};
+    if (op->rounding == QI_ROUND_EVEN)
+        return (struct resizing){exact_place, is_s8 ? blend_even_s8 : blend_even_u8};
     return is_s8 ? (struct resizing){fixed_place, blend_s8}
                  : (struct resizing){float_place, blend_u8};
 }
@@ -242,7 +273,7 @@ static double bilinear_bound(const qat_qgraph *graph, const qat_qop *op)
 {
     const qat_qtensor *y = &graph->tensors[op->outputs[0]];
     double const codes = (double)((1 << y->bits) - 1);
-    return 0.5 + (y->type == QI_S8 && op->rounding != QI_ROUND_ONCE
+    return 0.5 + (y->type == QI_S8 && op->rounding == QI_ROUND_NONE
                       ? codes * (displaced(graph, op, 1) + displaced(graph, op, 2))
                       : 0);
 }

@@ -48,6 +48,7 @@ typedef enum fwd_kind {
 /** Coefficients of an accumulating layer, per channel, repeated as in wide.h. */
 typedef struct fwd_wide {
     int32_t *bias, *mult, *left, *right;
+    int32_t *even;                /* of QI_ROUND_EVEN: the bits of M in float32 */
     qat_real *z_scale, *z_offset; /* z = sum z_scale + z_offset */
 } fwd_wide;
 

@@ -179,12 +179,12 @@ static int fraction_of(const fwd_graph *f, const fwd_layer *l)
 static void set_reals_of_channel(fwd_graph *f, fwd_layer *l, int c, double slope, double bias,
                                  const qat_qparams *p)
 {
-    bool const tflite = f->options->profile == QAT_PROFILE_TFLITE;
-    bool const in_float32 = tflite && f->options->layout == QAT_LAYOUT_UINT8 && !l->fully_connected;
     float const s1 = fwd_codes_of(f, l->head->inputs[0])->p.scale;
+    double const m = qat_layer_multiplier(f->options->profile, f->options->layout,
+                                          l->fully_connected, s1, l->weight_scales[c], p->scale);
     l->biases[c] = bias / (sum_scale(f, l, c) * slope);
     l->multipliers[c] =
-        qat_accumulator_multiplier(s1, l->weight_scales[c], p->scale, in_float32) * slope;
+        f->options->profile == QAT_PROFILE_ONNX ? (double)(float)(m * slope) : m * slope;
 }
 
 static void set_channel(fwd_graph *f, fwd_layer *l, int c)
@@ -197,6 +197,8 @@ static void set_channel(fwd_graph *f, fwd_layer *l, int c)
         return;
     }
     qat_requantize_multiplier(m, &l->wide.mult[c], &shift);
+    float const even = qat_even_multiplier(l->wide.mult[c], shift);
+    memcpy(&l->wide.even[c], &even, sizeof even);
     l->wide.left[c] = shift > 0 ? shift : 0;
     l->wide.right[c] = shift < 0 ? -shift : 0;
 }
@@ -215,6 +217,7 @@ void fwd_set_multipliers(fwd_graph *f, fwd_layer *l, const qat_real *slope, cons
     qat_wide_lay_ints(l->wide.mult, (size_t)l->channels);
     qat_wide_lay_ints(l->wide.left, (size_t)l->channels);
     qat_wide_lay_ints(l->wide.right, (size_t)l->channels);
+    qat_wide_lay_ints(l->wide.even, (size_t)l->channels);
 }
 
 void fwd_set_notes(fwd_layer *l, const qat_note_grid *grid)
@@ -238,7 +241,7 @@ struct requantize {
     float *z;
     const qat_fold_line *line; /* NULL: no batch norm */
     struct limits limits;
-    bool split, shifts_left;
+    bool split, even, shifts_left;
 };
 
 static inline uint8_t code_of(int32_t value, struct limits m)
@@ -270,6 +273,22 @@ static void codes_any(const struct requantize *r, const int32_t *sums, size_t fi
     }
 }
 
+/** QI_ROUND_EVEN, in the float32 that it stands for. */
+QAT_VECTOR static void codes_even(const struct requantize *r, const int32_t *restrict sums,
+                                  size_t first, size_t n, uint8_t *restrict codes)
+{
+    const int32_t *restrict bias = r->l->wide.bias + first;
+    const int32_t *restrict bits = r->l->wide.even + first;
+    float const lo = (float)r->limits.lo, hi = (float)r->limits.hi;
+    for (size_t i = 0; i < n; i++) {
+        float m;
+        memcpy(&m, &bits[i], sizeof m);
+        float const value = (float)(sums[i] + bias[i]) * m;
+        float const limited = value < lo ? lo : value > hi ? hi : value;
+        codes[i] = (uint8_t)((int32_t)rintf(limited) + r->limits.zero_point);
+    }
+}
+
 /** z may be the memory of the sums. */
 QAT_VECTOR static void reals(const int32_t *sums, const float *restrict scale,
                              const float *restrict offset, size_t n, float *z)
@@ -290,7 +309,9 @@ static void requantize_rows(const struct requantize *r, const int32_t *sums, siz
     size_t const first = at % channels;
     for (size_t i = 0; i < n; i += wide) {
         size_t const m = n - i < wide ? n - i : wide;
-        if (r->codes && (r->split || r->shifts_left))
+        if (r->codes && r->even)
+            codes_even(r, sums + i, first, m, r->codes + at + i);
+        else if (r->codes && (r->split || r->shifts_left))
             codes_any(r, sums + i, first, m, r->codes + at + i);
         else if (r->codes)
             codes_right(sums + i, w->bias + first, w->mult + first, w->right + first, r->limits,
@@ -342,6 +363,7 @@ void fwd_requantize(fwd_graph *f, fwd_layer *l, const qat_qparams *p, bool codes
     if (codes) {
         r.limits = limits_of(f, l, p);
         r.split = l->fully_connected && f->options->profile == QAT_PROFILE_TFLITE;
+        r.even = f->options->profile == QAT_PROFILE_ONNX;
         for (int c = 0; c < l->channels; c++)
             r.shifts_left |= l->wide.left[c] > 0;
         out->p = *p;

@@ -177,7 +177,7 @@ static bool allocate_layer(fwd_graph *f, fwd_layer *l)
     l->significand = take(f, &ok, n, sizeof(int64_t));
     l->biases = take(f, &ok, n, sizeof(double));
     l->multipliers = take(f, &ok, n, sizeof(double));
-    l->wide.bias = take(f, &ok, 4 * wide, sizeof(int32_t));
+    l->wide.bias = take(f, &ok, 5 * wide, sizeof(int32_t));
     l->wide.z_scale = take(f, &ok, 2 * wide, sizeof(qat_real));
     l->range.smallest = take(f, &ok, 2 * wide, sizeof(int32_t));
     if (l->spread_h)
@@ -194,6 +194,7 @@ static bool allocate_layer(fwd_graph *f, fwd_layer *l)
     l->wide.mult = l->wide.bias + wide;
     l->wide.left = l->wide.mult + wide;
     l->wide.right = l->wide.left + wide;
+    l->wide.even = l->wide.right + wide;
     l->wide.z_offset = l->wide.z_scale + wide;
     return true;
 }

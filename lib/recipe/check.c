@@ -148,6 +148,15 @@ static qat_status check_wide(const qat_recipe *r, qat_error *err)
     return key ? clash_in("quant", r, key, "activation_bits", why, err) : check_layers_wide(r, err);
 }
 
+/** ONNX Runtime's sums have no fractional bits. */
+static qat_status check_profile_onnx(const qat_recipe *r, qat_error *err)
+{
+    if (r->quant.profile != QAT_PROFILE_ONNX || qat_recipe_fraction(r) <= 0)
+        return QAT_OK;
+    return clash_in("quant", r, "fraction", "profile",
+                    "sums of ONNX Runtime have no fractional bits", err);
+}
+
 /** Check a key with a least and a largest value. */
 static qat_status check_interval(const qat_recipe *r, const char *key, const qat_real_list *list,
                                  qat_error *err)
@@ -289,5 +298,7 @@ qat_status qat_recipe_check(const qat_recipe *r, qat_error *err)
         st = check_budget(r, err);
     if (!st)
         st = check_wide(r, err);
+    if (!st)
+        st = check_profile_onnx(r, err);
     return st ? st : check_forward(r, err);
 }

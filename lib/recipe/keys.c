@@ -388,8 +388,9 @@ static const qat_key keys[] = {
     CHOICE(quant, layout, "uint8", "uint8|int8",
            "uint8: asymmetric activations and weights, per tensor (the paper's); int8: symmetric "
            "weights per output channel (TFLite's)"),
-    CHOICE(quant, profile, "paper", "paper|tflite",
-           "how the integer model rounds: as in the paper, or as TFLite's reference kernels"),
+    CHOICE(quant, profile, "paper", "paper|tflite|onnx",
+           "how the integer model rounds: as in the paper, as TFLite's reference kernels, or as "
+           "ONNX Runtime's kernels for quantized operators"),
     INT(quant, weight_bits, "8", 2, 8, "bits per weight"),
     INT(quant, activation_bits, "8", 2, QAT_WIDE_BITS,
         "bits per activation: 2 to 8; or 16, TFLite's 16x8, with layout = int8 and profile = "

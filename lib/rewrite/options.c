@@ -310,7 +310,7 @@ qat_status qat_quant_check(const qat_quant_options *o, qat_error *err)
     if (!st)
         st = check_ranges(o, err);
     if (!st &&
-        ((unsigned)o->forward > QAT_FORWARD_INTEGER || (unsigned)o->profile > QAT_PROFILE_TFLITE))
+        ((unsigned)o->forward > QAT_FORWARD_INTEGER || (unsigned)o->profile > QAT_PROFILE_ONNX))
         st = qat_fail(err, QAT_ERR_ARGUMENT, "unknown forward %d or profile %d", (int)o->forward,
                       (int)o->profile);
     if (!st && (o->fraction < QAT_FRACTION_AUTO || o->fraction > QI_MAX_FRACTION))

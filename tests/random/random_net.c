@@ -473,6 +473,9 @@ static void choose_options(struct builder *b)
     rng = qat_rng_at(net->seed, 25, net->index); /* likewise */
     if (!is_wide(b) && qat_rng_below(&rng, 3) == 0)
         o->input_bits = 2 + (int)qat_rng_below(&rng, 7);
+    rng = qat_rng_at(net->seed, 33, net->index); /* likewise */
+    if (!is_wide(b) && qat_rng_below(&rng, 4) == 0)
+        net->profile = QAT_PROFILE_ONNX;
 }
 
 /** Add ops whose outputs have size 1, or another size than their inputs. */

@@ -36,7 +36,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { TRAIN_BATCH = 16, VERIFY_BATCH = 32, LIKE_BATCHES = 9, MAX_KINDS = 128, MAX_OPS = 64 };
+enum { TRAIN_BATCH = 16, VERIFY_BATCH = 32, LIKE_BATCHES = 9, MAX_KINDS = 160, MAX_OPS = 64 };
 enum { STREAM_TRAIN = 1, STREAM_LIKE, STREAM_EXTREME };
 
 static const double LOOSE = 2.0;       /* quanta */
@@ -163,6 +163,10 @@ static void cover_op(const qat_qgraph *graph, const qat_qop *op)
     cover("rounding DOUBLE", op->rounding == QI_ROUND_DOUBLE);
     cover("fraction", op->fraction > 0);
     cover("rounding LONG", op->rounding == QI_ROUND_LONG);
+    if (op->rounding == QI_ROUND_EVEN) {
+        snprintf(name, sizeof name, "rounding EVEN: %s", op->op);
+        cover(name, 1);
+    }
     if (strstr(op->op, "conv2d"))
         cover_convolution(op);
     cover_multiplier(graph, op);
@@ -174,10 +178,11 @@ static void cover_op(const qat_qgraph *graph, const qat_qop *op)
 
 static void cover_net(const random_net *net, const qat_qgraph *graph)
 {
+    static const char *const profiles[] = {"paper", "tflite", "onnx"};
     const qat_quant_options *o = &net->options;
     char name[48];
     snprintf(name, sizeof name, "%s, %s", o->layout == QAT_LAYOUT_INT8 ? "int8" : "uint8",
-             net->profile == QAT_PROFILE_TFLITE ? "tflite" : "paper");
+             profiles[net->profile]);
     cover(name, 1);
     cover(o->bn_fold == QAT_FOLD_ONE_PASS ? "fold one_pass" : "fold two_pass", 1);
     snprintf(name, sizeof name, "weights %d bits", o->weight_bits);
@@ -755,8 +760,17 @@ static void check_coverage(void)
                                        "fraction",
                                        "uint8, paper",
                                        "uint8, tflite",
+                                       "uint8, onnx",
                                        "int8, paper",
                                        "int8, tflite",
+                                       "int8, onnx",
+                                       "rounding EVEN: conv2d",
+                                       "rounding EVEN: depthwise_conv2d",
+                                       "rounding EVEN: fully_connected",
+                                       "rounding EVEN: add",
+                                       "rounding EVEN: mul",
+                                       "rounding EVEN: mean",
+                                       "rounding EVEN: average_pool2d",
                                        "fold one_pass",
                                        "fold two_pass",
                                        "weights by tqt",

@@ -15,5 +15,5 @@ export_mutant window-explicit-sides-swapped lib/integer/quant_ops.c 's/? w->pad_
 export_mutant window-explicit-ignored lib/integer/quant_ops.c 's/pads\[0\] = w->explicit_pads$/pads[0] = false/'
 export_mutant window-pad-value lib/integer/quant_pool.c 's/params\[PAD_VALUE\] = x->zero_point;/params[PAD_VALUE] = x->zero_point + 1;/'
 export_mutant window-padding-not-counted lib/integer/quant_pool.c 's/if (qat_attr(layer->head, "count_padding") == 0)/if (qat_attr(layer->head, "count_padding") <= 1)/'
-export_mutant window-global-pool-as-mean lib/integer/quant_pool.c 's/^    if (layer->profile == QAT_PROFILE_TFLITE)$/    if (1)/'
+export_mutant window-global-pool-as-mean lib/integer/quant_pool.c 's/^    if (layer->profile != QAT_PROFILE_PAPER)$/    if (1)/'
 export_mutant window-attributes-lost lib/rewrite/rewrite.c 's/return qat_apply_values(m->graph, node->op, name, node->attrs, /double lost[QAT_MAX_ATTRS]; memcpy(lost, node->attrs, sizeof lost); if (!strcmp(node->op->name, "conv2d")) lost[6] = lost[7] = 1; return qat_apply_values(m->graph, node->op, name, lost, /'

@@ -2,7 +2,7 @@
  * The certificate refuses a .qm if any field is not what the float network says. A small network
  * with every kind of op is frozen. One field at a time is changed before the file is written. Then
  * qat_certify, or already the engine's reader, must refuse the file. The unchanged file is
- * certified, in both layouts and both profiles.
+ * certified, in both layouts and all profiles.
  */
 #include "common/suite.h"
 #include "qat/convert.h"
@@ -339,11 +339,16 @@ START_TEST(test_fields_int8_tflite)
 }
 END_TEST
 
+START_TEST(test_fields_onnx)
+{
+    change_everything(_i ? QAT_LAYOUT_INT8 : QAT_LAYOUT_UINT8, QAT_PROFILE_ONNX);
+}
+END_TEST
+
 START_TEST(test_fields_of_padding)
 {
     build_net = build_padded;
-    change_everything(_i % 2 ? QAT_LAYOUT_INT8 : QAT_LAYOUT_UINT8,
-                      _i < 2 ? QAT_PROFILE_PAPER : QAT_PROFILE_TFLITE);
+    change_everything(_i % 2 ? QAT_LAYOUT_INT8 : QAT_LAYOUT_UINT8, (qat_profile)(_i / 2));
     build_net = build;
 }
 END_TEST
@@ -370,6 +375,7 @@ static void change_source(struct net *n)
     CHANGE(n->source.quant.activation_bits, 7, "activation_bits", "source", 0);
     CHANGE(n->source.quant.input_max, 3.05f, "input_max", "source", 0);
     CHANGE(n->source.profile, QAT_PROFILE_TFLITE, "profile", "source", 0);
+    CHANGE(n->source.profile, QAT_PROFILE_ONNX, "profile", "source", 0);
     CHANGE(n->source.quant.layout, QAT_LAYOUT_INT8, "layout", "source", 0);
 }
 
@@ -693,7 +699,8 @@ int main(void)
     tcase_add_test(tcase, test_fields_uint8_tflite);
     tcase_add_test(tcase, test_fields_int8_paper);
     tcase_add_test(tcase, test_fields_int8_tflite);
-    tcase_add_loop_test(tcase, test_fields_of_padding, 0, 4);
+    tcase_add_loop_test(tcase, test_fields_onnx, 0, 2);
+    tcase_add_loop_test(tcase, test_fields_of_padding, 0, 6);
     tcase_add_test(tcase, test_other_sources);
     tcase_add_test(tcase, test_message);
     tcase_add_test(tcase, test_foreign_quantizer);

@@ -248,6 +248,133 @@ START_TEST(test_mean)
 }
 END_TEST
 
+/** Two tensors of one grid. */
+static void one_grid(qat_qgraph *g, const int32_t *dims, const int32_t *out, uint64_t *seed, int *x,
+                     int *y)
+{
+    codes_of const c = eight(seed);
+    *x = scaled(g, c, 4, dims, seed);
+    *y = net_activation(g, c, 4, out);
+    g->tensors[*y].scale = g->tensors[*x].scale;
+}
+
+/** Small windows and large ones; at the edge fewer pixels count. */
+START_TEST(test_average)
+{
+    uint64_t seed = (uint64_t)_i;
+    int const kernel = _i % 3 == 0 ? 20 : 2 + _i % 3, stride = test_random_in(&seed, 1, 2);
+    int32_t const side = kernel + test_random_in(&seed, 1, 5), in[] = {1, side, side, 19};
+    int32_t const rows = (side + stride - 1) / stride, out[] = {1, rows, rows, 19};
+    qat_qgraph *g = qat_qgraph_new();
+    int x, y;
+    one_grid(g, in, out, &seed, &x, &y);
+    qat_emit const e = emit_of(g, 1, &x, y);
+    qat_window const window = {
+        .kernel_h = kernel, .kernel_w = kernel, .stride_h = stride, .stride_w = stride};
+    ck_assert_int_eq(qat_emit_pool(&e, "average_pool2d", &window, NULL), QAT_OK);
+    ck_assert_int_eq(g->ops[0].rounding, QI_ROUND_EVEN);
+    expect_exact(g, 1, &x, y, &seed);
+}
+END_TEST
+
+/** The even one of two codes: of 1 and 2, of 2 and 3, and below 0. */
+START_TEST(test_average_of_two)
+{
+    static const int32_t in[] = {1, 1, 2, 1}, out[] = {1, 1, 1, 1};
+    static const int8_t pairs[][3] = {{1, 2, 2}, {2, 3, 2}, {-1, -2, -2}, {-1, 0, 0}, {5, 5, 5}};
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        qat_qgraph *g = qat_qgraph_new();
+        codes_of const c = {QI_S8, 8, 1}; /* an odd zero point changes nothing */
+        int8_t answer = 0;
+        int const x = net_activation(g, c, 4, in), y = net_activation(g, c, 4, out);
+        qat_emit const e = emit_of(g, 1, &x, y);
+        qat_window const window = {.kernel_h = 1, .kernel_w = 2, .stride_h = 1, .stride_w = 1};
+        ck_assert_int_eq(qat_emit_pool(&e, "average_pool2d", &window, NULL), QAT_OK);
+        ck_assert_int_eq(qat_qgraph_set_io(g, 1, &x, 1, &y, NULL), QAT_OK);
+        net_run(g, (const void *[]){pairs[i]}, (void *[]){&answer});
+        ck_assert_int_eq(answer, pairs[i][2]);
+        qat_qgraph_free(g);
+    }
+}
+END_TEST
+
+START_TEST(test_resize)
+{
+    uint64_t seed = (uint64_t)_i;
+    int32_t const in[] = {1, test_random_in(&seed, 1, 9), test_random_in(&seed, 1, 9), 3};
+    int32_t const out[] = {1, test_random_in(&seed, 1, 20), test_random_in(&seed, 1, 20), 3};
+    int32_t const params[] = {_i % 3 == 0, _i % 3 == 1};
+    qat_qgraph *g = qat_qgraph_new();
+    int x, y;
+    one_grid(g, in, out, &seed, &x, &y);
+    net_op(g, "resize_bilinear", QI_ROUND_EVEN, 1, &x, y, 2, params, 0);
+    expect_exact(g, 1, &x, y, &seed);
+}
+END_TEST
+
+/** A change of scale is a table of what two operators of float32 make of each code. */
+START_TEST(test_rescale)
+{
+    uint64_t seed = (uint64_t)_i;
+    static const int32_t dims[] = {1, 256};
+    uint8_t bytes[256], y[256];
+    qat_qgraph *g = qat_qgraph_new();
+    int const in = scaled(g, eight(&seed), 2, dims, &seed);
+    int const out = scaled(g, eight(&seed), 2, dims, &seed);
+    const qat_qtensor *a = &g->tensors[in], *b = &g->tensors[out];
+    if (_i % 3 == 0)
+        g->tensors[out].scale = 2 * a->scale; /* ties */
+    qat_emit const e = emit_of(g, 1, &in, out);
+    ck_assert_int_eq(qat_emit_requantize(&e, NULL), QAT_OK);
+    ck_assert_str_eq(g->ops[0].op, "table");
+    ck_assert_int_eq(qat_qgraph_set_io(g, 1, &in, 1, &out, NULL), QAT_OK);
+    a = &g->tensors[in], b = &g->tensors[out];
+    for (int i = 0; i < 256; i++)
+        bytes[i] = (uint8_t)i;
+    net_run(g, (const void *[]){bytes}, (void *[]){y});
+    int32_t lo, hi;
+    qat_tensor_codes(b, &lo, &hi);
+    for (int i = 0; i < 256; i++) {
+        float const real = a->scale * (float)(qat_qtensor_code(a, bytes[i]) - a->zero_point);
+        float const code = rintf(real / b->scale) + (float)b->zero_point;
+        ck_assert_int_eq(qat_qtensor_code(b, y[i]), (int)fminf(fmaxf(code, (float)lo), (float)hi));
+    }
+    qat_qgraph_free(g);
+}
+END_TEST
+
+/** a - b is a + b', where b' has b's codes from the other end: all pairs. */
+START_TEST(test_difference)
+{
+    static const int32_t row[] = {1, 256}, column[] = {256, 1}, all[] = {256, 256};
+    uint64_t seed = (uint64_t)_i;
+    static uint8_t bytes[256], turned[256], y[256][256], sums[256][256];
+    codes_of const c = eight(&seed);
+    for (int k = 0; k < 2; k++) {
+        qat_qgraph *g = qat_qgraph_new();
+        uint64_t same = (uint64_t)_i + 100;
+        int const in[] = {scaled(g, c, 2, column, &same), scaled(g, c, 2, row, &same)};
+        int const out = scaled(g, c, 2, all, &same);
+        qat_qtensor *t = g->tensors;
+        t[out].scale = 2 * t[in[0]].scale;
+        int32_t lo, hi;
+        qat_tensor_codes(&t[in[1]], &lo, &hi);
+        if (k)
+            t[in[1]].zero_point = lo + hi - t[in[1]].zero_point;
+        qat_emit const e = emit_of(g, 2, in, out);
+        ck_assert_int_eq(qat_emit_add(&e, k ? "add" : "sub", NULL), QAT_OK);
+        ck_assert_int_eq(qat_qgraph_set_io(g, 2, in, 1, &out, NULL), QAT_OK);
+        for (int i = 0; i < 256; i++) {
+            bytes[i] = (uint8_t)i;
+            turned[i] = (uint8_t)(lo + hi - qat_qtensor_code(&g->tensors[in[1]], (uint8_t)i));
+        }
+        net_run(g, (const void *[]){bytes, k ? turned : bytes}, (void *[]){k ? sums : y});
+        qat_qgraph_free(g);
+    }
+    ck_assert_mem_eq(y, sums, sizeof y);
+}
+END_TEST
+
 /* ------------------------------------------------------------------ refused */
 
 /** Refused: 16-bit codes, ops without this rounding, parameters of add that it does not use. */
@@ -293,6 +420,11 @@ int main(void)
     tcase_add_loop_test(tcase, test_pairs, 0, 24);
     tcase_add_loop_test(tcase, test_broadcast, 0, 12);
     tcase_add_loop_test(tcase, test_mean, 0, 12);
+    tcase_add_loop_test(tcase, test_average, 0, 18);
+    tcase_add_test(tcase, test_average_of_two);
+    tcase_add_loop_test(tcase, test_resize, 0, 24);
+    tcase_add_loop_test(tcase, test_rescale, 0, 12);
+    tcase_add_loop_test(tcase, test_difference, 0, 8);
     tcase_add_test(tcase, test_refused);
     suite_add_tcase(suite, tcase);
     return test_run_suite(suite);

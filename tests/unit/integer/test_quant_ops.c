@@ -27,6 +27,8 @@ static const struct scheme schemes[] = {
     {QAT_LAYOUT_INT8, QAT_PROFILE_PAPER, 8},   {QAT_LAYOUT_INT8, QAT_PROFILE_TFLITE, 8},
     {QAT_LAYOUT_UINT8, QAT_PROFILE_PAPER, 4},  {QAT_LAYOUT_INT8, QAT_PROFILE_TFLITE, 3},
     {QAT_LAYOUT_UINT8, QAT_PROFILE_TFLITE, 2}, {QAT_LAYOUT_INT8, QAT_PROFILE_PAPER, 2},
+    {QAT_LAYOUT_UINT8, QAT_PROFILE_ONNX, 8},   {QAT_LAYOUT_INT8, QAT_PROFILE_ONNX, 8},
+    {QAT_LAYOUT_INT8, QAT_PROFILE_ONNX, 4},
 };
 
 enum { N_SCHEMES = sizeof schemes / sizeof *schemes, MAX_CHANNELS = 8 };
@@ -187,7 +189,9 @@ static int32_t expected_code(const struct fixture *f, int64_t acc, int channel)
     double const m = ldexp(product / (double)y->scale, -op->fraction);
     int32_t scaled, mult, lo, hi;
     int shift;
-    if (fc && tflite) {
+    if (f->layer.profile == QAT_PROFILE_ONNX) {
+        scaled = (int32_t)rintf((float)acc * (narrow / y->scale));
+    } else if (fc && tflite) {
         scaled = (int32_t)round((double)acc * m);
     } else {
         qat_quantize_multiplier(m, &mult, &shift);

@@ -380,6 +380,19 @@ START_TEST(test_optimizer_keys)
 }
 END_TEST
 
+START_TEST(test_profile_onnx)
+{
+    refuse("[quant]\nprofile = onnx\nfraction = 4\n",
+           "r.ini:3: quant.fraction = 4 cannot be combined with quant.profile = onnx: sums of ONNX "
+           "Runtime have no fractional bits");
+    refuse(
+        "[quant]\nenabled = yes\nlayout = int8\nprofile = onnx\nactivation_bits = 16\n",
+        "r.ini:4: quant.profile = onnx cannot be combined with quant.activation_bits = 16: 16-bit "
+        "activations are TensorFlow Lite's, which have int8 weights and its roundings; their "
+        "scales are observed");
+}
+END_TEST
+
 /** What forward = integer cannot do is refused by its key, in [quant] and in single layers. */
 START_TEST(test_integer_forward)
 {
@@ -917,6 +930,7 @@ int main(void)
     tcase_add_test(tc, test_idle_defaults_and_sets);
     tcase_add_test(tc, test_idle_values);
     tcase_add_test(tc, test_integer_forward);
+    tcase_add_test(tc, test_profile_onnx);
     tcase_add_test(tc, test_canonical);
     tcase_add_test(tc, test_longest_canonical_line);
     tcase_add_test(tc, test_same_run);
