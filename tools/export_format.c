@@ -10,7 +10,7 @@
 /** The first is that of names without a known ending. */
 static const export_format formats[] = {
     {.name = "qm", .ending = ".qm", .is_qm = true},
-    {"onnx", ".onnx", qat_onnx_write, qat_onnx_write_float, .rounds_as_tflite = false},
+    {"onnx", ".onnx", qat_onnx_write, qat_onnx_write_float, .rounds_as_onnx = true},
     {"tflite", ".tflite", qat_tflite_write, qat_tflite_write_float, .rounds_as_tflite = true},
     {.name = "npz", .ending = ".npz", .write_float = qat_npz_write_float},
     {.name = "c", .ending = ".c", .is_source = true},

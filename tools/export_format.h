@@ -10,8 +10,10 @@ typedef struct export_format {
     const char *name, *ending;
     qat_write_fn *write;             /* NULL: not of this kind */
     qat_write_float_fn *write_float; /* --float; NULL: the format has no float networks */
-    bool rounds_as_tflite;           /* so must the model, if --profile does not say otherwise */
-    bool is_qm, is_source;           /* the .qm itself; C source, which is several files */
+    /* So must the model, if --profile does not say otherwise. As ONNX Runtime: not in the form
+       integer, which has the model's own roundings. */
+    bool rounds_as_tflite, rounds_as_onnx;
+    bool is_qm, is_source; /* the .qm itself; C source, which is several files */
 } export_format;
 
 /** The format of --format (NULL: not given), else of the output's name, else the .qm. */

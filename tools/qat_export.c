@@ -26,7 +26,10 @@ static const tool_option options[] = {
     {"--data", TOOL_TEXT, &data, "KIND[:PATH]",
      "verify on this data instead of the recipe's test data", 0, 0},
     {"--samples", TOOL_INT, &samples, "N", "verify on at most N samples", 1, INT64_C(1) << 40},
-    {"--profile", TOOL_TEXT, &profile, "P", "how the model rounds: paper or tflite", 0, 0},
+    {"--profile", TOOL_TEXT, &profile, "P",
+     "how the model rounds: paper, tflite or onnx (default: as the recipe says; tflite\n"
+     "for a .tflite file, onnx for an .onnx file of the form qdq or qoperator)",
+     0, 0},
     {"--reestimate-bn", TOOL_INT, &reestimate_bn, "N",
      "average the statistics of batch norm again, over N training batches with\n"
      "quantized weights",
@@ -49,7 +52,7 @@ static const tool_option options[] = {
     {"--form", TOOL_TEXT, &form, "F",
      "onnx: qdq (default): QuantizeLinear and DequantizeLinear around operators\n"
      "of real numbers; qoperator: QLinearConv and so on; integer: ConvInteger and\n"
-     "so on, which give the model's bytes",
+     "so on, which give the model's bytes whatever its profile is",
      0, 0},
     {"--pack", TOOL_TEXT, &pack, "yes|no",
      "qm: weights of fewer than 8 bits share bytes (yes, the default), or take a\n"
@@ -96,7 +99,7 @@ static const tool_option options[] = {
 
 static const tool me = {
     "qat-export",
-    "CKPT|IN.qm OUT [--data KIND[:PATH]] [--samples N] [--profile paper|tflite]\n"
+    "CKPT|IN.qm OUT [--data KIND[:PATH]] [--samples N] [--profile P]\n"
     "                  [--ptq KIND[:PATH] [--ptq-samples N] [--observer O] [--equalize]\n"
     "                  [--correct-bias] [--set quant.KEY=VALUE]...] [--reestimate-bn N]\n"
     "                  [--format F] [--float] [--float-io] [--form F] [--opset N]\n"
@@ -319,15 +322,20 @@ static qat_status summarise(const qat_restored *restored, const char *path,
     return st;
 }
 
-static void set_profile(qat_deploy_options *o, const export_format *f)
+/** What --profile says; else the profile of which the format's file has equal bytes. */
+static void set_profile(qat_deploy_options *o, const export_made *made)
 {
-    o->has_profile = profile || f->rounds_as_tflite;
-    if (!o->has_profile)
-        return;
-    if (!profile || !strcmp(profile, "tflite"))
-        o->profile = QAT_PROFILE_TFLITE;
-    else if (strcmp(profile, "paper"))
-        tool_usage(&me, "--profile %s: expected paper or tflite", profile);
+    static const char *const names[] = {"paper", "tflite", "onnx"};
+    bool const is_onnx = made->format->rounds_as_onnx && made->how.form != QAT_ONNX_INTEGER;
+    o->has_profile = profile || made->format->rounds_as_tflite || is_onnx;
+    o->profile = is_onnx ? QAT_PROFILE_ONNX : QAT_PROFILE_TFLITE;
+    for (int i = 0; profile && i < 3; i++)
+        if (!strcmp(profile, names[i])) {
+            o->profile = (qat_profile)i;
+            return;
+        }
+    if (profile)
+        tool_usage(&me, "--profile %s: expected paper, tflite or onnx", profile);
 }
 
 /** --set. Without --ptq it is an error: the run observed its ranges for its own quantization. */
@@ -467,7 +475,7 @@ int main(int argc, char **argv)
                             .write_context = &made};
     if (summary && !made.format->is_qm)
         tool_usage(&me, "--summary runs the written model: it needs a .qm");
-    set_profile(&o, made.format);
+    set_profile(&o, &made);
     if (reestimate_bn && tool_ptq_given.data)
         tool_usage(
             &me,

@@ -43,8 +43,10 @@ qat_status qat_tflite_write(const qi_host *model, const qat_write_options *optio
 
 /**
  * Write ONNX: codes, scales and biases are the model's. In the form integer all values are, too; in
- * the others ONNX rounds accumulators in float32, half to even, so a value may get a neighbouring
- * code. Pictures are [N, C, H, W]. QAT_ERR_UNSUPPORTED in a build without protobuf-c.
+ * the others ONNX rounds accumulators in float32, half to even, as a model of profile onnx does. Of
+ * another profile a value may get a neighbouring code, and weights of fewer than 8 bits are 2^n
+ * times as large, with scales so much smaller. Pictures are [N, C, H, W]. QAT_ERR_UNSUPPORTED in a
+ * build without protobuf-c.
  */
 qat_status qat_onnx_write(const qi_host *model, const qat_write_options *options, uint8_t **bytes,
                           size_t *count, qat_error *err);

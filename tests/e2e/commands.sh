@@ -129,6 +129,23 @@ check "export --json" "$tools/qat-export" a/last.ckpt a.qm --json --samples 10
 has "export --json" '"samples": 10, .*"differing": 0' out.txt
 refuses "a .qm as a .qm" 2 "a.qm is a .qm already" "$tools/qat-export" a.qm again.qm
 check "export, profile tflite" "$tools/qat-export" a/last.ckpt t.qm --profile tflite --samples 20
+check "export, profile onnx" "$tools/qat-export" a/last.ckpt o.qm --profile onnx --samples 20
+has "export, profile onnx: no byte differs" ', 0 differing$' out.txt
+refuses "an unknown profile" 2 "--profile half: expected paper, tflite or onnx" "$tools/qat-export" a/last.ckpt n.qm --profile half
+if "$tools/qat-export" t.qm t.onnx >out.txt 2>err.txt; then
+    has "a model of another profile as ONNX: it is said" 'round otherwise in ONNX Runtime.*--profile onnx' err.txt
+    check "a checkpoint as ONNX" "$tools/qat-export" a/last.ckpt o.onnx --samples 20
+    if grep otherwise err.txt; then not_ok "profile onnx is said to round otherwise"; else ok "nothing is said of it"; fi
+    check "the model of profile onnx as ONNX" "$tools/qat-export" o.qm again.onnx
+    same "a checkpoint takes profile onnx for a file of ONNX" o.onnx again.onnx
+    check "in another form" "$tools/qat-export" a/last.ckpt i.onnx --form integer --samples 20
+    check "the model of the recipe's profile in that form" "$tools/qat-export" a.qm again.onnx --form integer
+    same "the form integer keeps the recipe's profile" i.onnx again.onnx
+else
+    has "a build without ONNX says so" 'without protobuf-c' err.txt
+fi
+check "a model of profile onnx as .tflite" "$tools/qat-export" o.qm o.tflite
+has "by how much it differs" 'layers round otherwise in TensorFlow Lite' err.txt
 check "real numbers in and out of a .tflite file" "$tools/qat-export" t.qm real.tflite --float-io
 check "they are codes inside" "$tools/qat-import" real.tflite real.qm
 refuses "real numbers of a float network" 2 "takes real numbers anyway" "$tools/qat-export" a/last.ckpt f.tflite --float --float-io

@@ -199,7 +199,7 @@ def leave_tflite(folder):
 
 def leave_onnx(folder):
     """How far the forms qdq and qoperator are away is counted, not judged: random weights amplify each rounding."""
-    judged(run(sys.executable, f"{scripts}/onnx_out.py", tools, "network", folder, f"{folder}.ini", SAMPLES, "255", "100")[1])
+    judged(run(sys.executable, f"{scripts}/onnx_out.py", tools, "network", folder, f"{folder}.ini", SAMPLES, "1", "255", "100")[1])
 
 
 for each in names:

@@ -1,12 +1,12 @@
 """Models as ONNX files, beside the models: qat-export's .onnx in ONNX Runtime.
 
     onnx_out.py TOOLS ops FOLDER...                            operator cases: model.tflite, in0.npy, ...
-    onnx_out.py TOOLS network NAME RECIPE SAMPLES [MOST OTHERS]  trained in the folder NAME.run
+    onnx_out.py TOOLS network NAME RECIPE SAMPLES EVEN [MOST OTHERS]  trained in the folder NAME.run
     onnx_out.py TOOLS random SAMPLES MODEL.qm...               networks that are drawn
 
 Prints a line "ok - ..." or "not ok - ..." each, with how many codes differ and by how many quanta at most. In the form
-integer none may. In the others ONNX Runtime multiplies an accumulator by a float32 and rounds half to even; the .qm
-multiplies by 31 bits and rounds twice.
+integer none may. In the others ONNX Runtime multiplies an accumulator by a float32 and rounds half to even. So does a
+.qm of profile onnx; the others multiply by 31 bits and round twice.
 """
 import glob
 import os
@@ -181,13 +181,14 @@ def random_inputs(samples, seed):
     return inputs
 
 
-def compare_network(name, recipe, samples, *limits):
+def compare_network(name, recipe, samples, even, *limits):
     """
     Differences of single operators add up: by at most limits[0] quanta in this network, and limits[1] of 100 samples have
-    another largest score; by 0 in the form integer. Without limits: that form alone.
+    another largest score; by 0 in the form integer. Without limits: that form alone. In profile onnx: all forms, by at
+    most `even` quanta.
     """
-    most, others = (int(n) for n in limits or (0, 0))
-    for profile in "paper", "tflite":
+    for profile in "paper", "tflite", "onnx":
+        most, others = (int(even), 0) if profile == "onnx" else (int(n) for n in limits or (0, 0))
         if run(tools + "/qat-export", f"{name}.run/last.ckpt", "net.qm", "--samples", "8", "--profile", profile)[0]:
             tell(False, f"{name}, {profile}: no .qm")
             continue
@@ -198,7 +199,7 @@ def compare_network(name, recipe, samples, *limits):
         wanted = None
         for form, options in FORMS.items():
             exact = "integer" in form
-            if not exact and not limits:
+            if not exact and not limits and profile != "onnx":
                 continue
             wanted, d, known, same = compare_form(inputs, wanted, options)
             tell(max(d.max(), known) <= (0 if exact else most) and len(inputs[0]) - same <= (0 if exact else others * len(inputs[0]) / 100),
@@ -207,20 +208,31 @@ def compare_network(name, recipe, samples, *limits):
 
 
 def compare_random(samples, models):
-    """Networks that are drawn, with random codes, in the form integer."""
-    differing = codes = refused = 0
+    """Networks that are drawn, with random codes, in the form integer; those of profile onnx in all forms."""
+    differing, codes, networks, furthest = ({form: 0 for form in FORMS} for _ in range(4))
+    refused = 0
     for seed, model in enumerate(models):
         run("cp", model, "net.qm")
+        is_even = "round=even" in run(tools + "/qat-inspect", "net.qm")[1]
+        wanted = None
         try:
-            _, d, known, _ = compare_form(random_inputs(samples, seed), None, ["--form", "integer"])
+            inputs = random_inputs(samples, seed)
+            for form in FORMS if is_even else ["integer"]:
+                wanted, d, known, _ = compare_form(inputs, wanted, ["--form", form])
+                differing[form] += (d > 0).sum() + known
+                codes[form] += d.size
+                networks[form] += 1
+                furthest[form] = max(furthest[form], d.max())
         except RuntimeError as e:
             refused += 1
             print(str(e).strip())
-            continue
-        differing += (d > 0).sum() + known
-        codes += d.size
-    tell(not differing and len(models) - refused >= 100,
-         f"{len(models) - refused} random networks, integer: {differing} of {codes} codes differ; refused: {refused}")
+    tell(not differing["integer"] and networks["integer"] >= 100,
+         f"{networks['integer']} random networks, integer: {differing['integer']} of {codes['integer']} codes differ; "
+         f"refused: {refused}")
+    for form in "qdq", "qoperator":
+        tell(furthest[form] <= 1 and networks[form] >= 15,
+             f"{networks[form]} random networks of profile onnx, {form}: {differing[form]} of {codes[form]} codes differ, by "
+             f"at most {furthest[form]} quanta")
 
 
 if sys.argv[2] == "ops":

@@ -24,15 +24,15 @@ wanted() { # wanted <name>
     [ -z "$only" ] || [[ " $only " == *" $1 "* ]]
 }
 
-network() { # network <name> <recipe> <limits> <settings...>: a short run in both layouts
-    name=$1 recipe=$2 limits=$3
-    shift 3
+network() { # network <name> <recipe> <even> <limits> <settings...>: a short run in both layouts
+    name=$1 recipe=$2 even=$3 limits=$4
+    shift 4
     wanted "$name" || return 0
     for layout in uint8 int8; do
         cp "$recipe.ini" "$name-$layout.ini"
         # shellcheck disable=SC2086
         if "$tools/qat-train" "$name-$layout.ini" --out "$name-$layout.run" $few --set quant.layout=$layout "$@" >train.txt 2>&1; then
-            compare network "$name-$layout" "$name-$layout.ini" "$samples" $limits
+            compare network "$name-$layout" "$name-$layout.ini" "$samples" "$even" $limits
         elif grep -q 'QAT_DATA' train.txt; then
             echo "SKIP $name: $(tail -n 1 train.txt)"
         else
@@ -65,16 +65,17 @@ if [ -z "$python" ]; then
     exit $failed
 fi
 wanted ops && compare ops "$ops"/*_[su]8_*/
-# limits of the forms qdq and qoperator: so many quanta, and so many of 100 samples with another largest score
+# limits of the forms qdq and qoperator: in profile onnx so many quanta; in the others so many, and so many of 100 samples
+# with another largest score
 # shellcheck disable=SC2086
 {
-    network convnet digits "3 5" $sixty
-    network bits4 digits "4 7" $sixty --set quant.weight_bits=4 --set quant.activation_bits=7
-    network resnet20 shapes "4 5" $sixty --set model.arch=resnet20 --set model.width=8
-    network mobilenet shapes "30 16" $sixty --set model.arch=mobilenet_v1 --set model.multiplier=0.25 --set train.lr=0.02
-    network inception shapes "3 5" $sixty --set model.arch=inception_small
-    network attributes faces "4 5" $sixty
-    network detector scenes "42 15" $sixty --set model.arch=mobilenet_ssd --set model.multiplier=0.25
+    network convnet digits 0 "3 5" $sixty
+    network bits4 digits 0 "4 7" $sixty --set quant.weight_bits=4 --set quant.activation_bits=7
+    network resnet20 shapes 0 "4 5" $sixty --set model.arch=resnet20 --set model.width=8
+    network mobilenet shapes 0 "30 16" $sixty --set model.arch=mobilenet_v1 --set model.multiplier=0.25 --set train.lr=0.02
+    network inception shapes 0 "3 5" $sixty --set model.arch=inception_small
+    network attributes faces 0 "4 5" $sixty
+    network detector scenes 0 "42 15" $sixty --set model.arch=mobilenet_ssd --set model.multiplier=0.25
 }
 "$python" -c '
 import numpy as np, os
@@ -108,20 +109,20 @@ op = fully_connected
 units = 4
 END
 # shellcheck disable=SC2086
-network line signals "1 1" $sixty
+network line signals 0 "1 1" $sixty
 
-# recipes, and a network of each layer, in the form integer alone
+# recipes, and a network of each layer, in the form integer alone, and in profile onnx in all
 export QAT_DATA=${QAT_DATA:-$QAT_SOURCE_ROOT/../shared/data}
-for recipe in quickstart fashion_mnist cifar10_resnet20 cifar10_mobilenet cifar10_inception detect_cards faces keyword_gru keyword_lstm; do
+for recipe in quickstart fashion_mnist cifar10_resnet20 cifar10_mobilenet cifar10_inception detect_cards segmentation faces keyword_gru keyword_lstm; do
     sed -E '/^(train|test)_count/d; s/^kind = (digits|shapes|scenes|faces|words)\b.*/&\ntrain_count = 64\ntest_count = 200/' \
         "$QAT_SOURCE_ROOT/recipes/$recipe.ini" >"recipe_$recipe.ini"
     # shellcheck disable=SC2086
-    network "$recipe" "recipe_$recipe" "" $six
+    network "$recipe" "recipe_$recipe" 1 "" $six
 done
 printf '[data]\nkind = shapes\ntrain_count = 64\ntest_count = 200\n' >layers.ini
 cat "$QAT_SOURCE_ROOT/tests/e2e/data/every_layer.ini" >>layers.ini
 # shellcheck disable=SC2086
-network every_layer layers "" $six
+network every_layer layers 1 "" $six
 
 if wanted random; then
     mkdir random

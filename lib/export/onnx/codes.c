@@ -73,6 +73,38 @@ const char *onnx_real(onnx_writer *w, onnx_tensor *t, onnx_form form)
     return onnx_dequantized(w, t, codes, onnx_name(&w->m, t->of->name));
 }
 
+typedef struct grid {
+    const char *scale, *zero_point;
+} grid;
+
+/** Set what the file says of a tensor's codes. Returns what it said before. */
+static grid set_grid(onnx_tensor *t, grid to)
+{
+    grid const was = {t->scale_name, t->zero_point};
+    t->scale_name = to.scale;
+    t->zero_point = to.zero_point;
+    return was;
+}
+
+static grid codes_themselves(onnx_writer *w, const onnx_tensor *t)
+{
+    return (grid){onnx_scalar(&w->m, "scale", ONNX_FLOAT, &(float){1}),
+                  onnx_scalar(&w->m, "zero_point", t->value.type, &(uint8_t){0})};
+}
+
+qat_status onnx_of_codes(onnx_writer *w, const qi_node *node, onnx_op_fn *write)
+{
+    onnx_tensor *x = onnx_in(w, node, 0), *y = onnx_out(w, node);
+    if (node->rounding != QI_ROUND_EVEN)
+        return write(w, node);
+    grid const x_was = set_grid(x, codes_themselves(w, x));
+    grid const y_was = set_grid(y, codes_themselves(w, y));
+    qat_status const st = write(w, node);
+    set_grid(x, x_was);
+    set_grid(y, y_was);
+    return st;
+}
+
 /* ------------------------------------------------------------------ limits */
 
 static onnx_clamp ends_of(const qi_tensor *t)
@@ -144,7 +176,10 @@ static const char *quantize(onnx_writer *w, onnx_tensor *t, const char *reals)
 void onnx_quantized(onnx_writer *w, const qi_node *node, onnx_form form, const char *name)
 {
     onnx_tensor *t = onnx_out(w, node);
-    onnx_set(&t->value, form, quantize(w, t, clipped(w, t, onnx_clamp_of(w, node), name)));
+    onnx_clamp const clamp = onnx_clamp_of(w, node);
+    const char *codes = w->even ? onnx_limited(w, t, clamp, quantize(w, t, name))
+                                : quantize(w, t, clipped(w, t, clamp, name));
+    onnx_set(&t->value, form, codes);
 }
 
 void onnx_coded(onnx_writer *w, const qi_node *node, onnx_form form, const char *name)

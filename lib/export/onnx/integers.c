@@ -106,14 +106,31 @@ static const char *requantized_near_ties_up(onnx_writer *w, int64_t mult, int sh
     return onnx_with(w, "Sub", onnx_with(w, "Div", x, INT64_C(1) << right), lift >> right);
 }
 
+const char *onnx_scaled_even(onnx_writer *w, const char *x, const onnx_scaling *by)
+{
+    float *factors = onnx_take(&w->m, (size_t)by->n, sizeof *factors);
+    for (int i = 0; factors && i < by->n; i++)
+        factors[i] = ldexpf((float)(by->mult[i] >> 7), by->shift[i] - 24);
+    return factors
+               ? onnx_both(w, "Mul", onnx_cast(w, x, ONNX_FLOAT), each(w, by, ONNX_FLOAT, factors))
+               : "";
+}
+
+const char *onnx_nearest_even(onnx_writer *w, const char *x)
+{
+    return onnx_cast(w, onnx_both(w, "Round", x, NULL), ONNX_S64);
+}
+
 const char *onnx_requantized_by(onnx_writer *w, const qi_node *node, const char *mult,
                                 const char *shift, const char *x)
 {
     int64_t m = onnx_param(node, mult);
     int s = onnx_param(node, shift);
+    onnx_scaling const by = {.n = 1, .mult = &m, .shift = &s};
     if (node->rounding == QI_ROUND_ONCE)
         return requantized_near_ties_up(w, m, s, x);
-    return onnx_requantized(w, x, &(onnx_scaling){.n = 1, .mult = &m, .shift = &s});
+    return node->rounding == QI_ROUND_EVEN ? onnx_nearest_even(w, onnx_scaled_even(w, x, &by))
+                                           : onnx_requantized(w, x, &by);
 }
 
 /** QI_ROUND_DOUBLE is a product of doubles, rounded to an integer, half away from zero. */
@@ -177,6 +194,7 @@ const char *onnx_summed(onnx_writer *w, const qi_node *node, const char *bias, i
     if (w->m.failed)
         return "";
     x = node->rounding == QI_ROUND_DOUBLE ? requantized_double(w, x, &by)
+        : node->rounding == QI_ROUND_EVEN ? onnx_nearest_even(w, onnx_scaled_even(w, x, &by))
                                           : onnx_requantized(w, onnx_cast(w, x, ONNX_S64), &by);
     return onnx_code_of(w, onnx_out(w, node), onnx_out(w, node)->of->zero_point, x);
 }

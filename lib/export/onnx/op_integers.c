@@ -1,5 +1,6 @@
 /** Ops that have writers of their own in the form integer. */
 #include "export/onnx/write.h"
+#include "infer/arithmetic/binary32.h"
 #include "infer/arithmetic/code_functions.h"
 
 #include <string.h>
@@ -107,8 +108,47 @@ static qat_status write_sum(onnx_writer *w, const qi_node *node, const char *op)
     return QAT_OK;
 }
 
+/** A sum of rounding EVEN for two codes (infer/kernels/add.h). */
+static int32_t even_sum(const qi_node *node, int32_t a, int32_t b, const qi_tensor *of_a,
+                        const qi_tensor *of_b, const qi_tensor *y)
+{
+    qi_binary32 const m_a = qi_b32_multiplier(onnx_param(node, "mult_a"),
+                                              onnx_param(node, "shift_a")),
+                      m_b = qi_b32_multiplier(onnx_param(node, "mult_b"),
+                                              onnx_param(node, "shift_b"));
+    qi_binary32 const zeros =
+        qi_b32_fma(of_a->zero_point, m_a, qi_b32_mul(qi_b32_of(of_b->zero_point), m_b));
+    qi_binary32 const constant = qi_b32_sub(qi_b32_of(y->zero_point), zeros);
+    return qi_clamp(qi_b32_even(qi_b32_fma(a, m_a, qi_b32_fma(b, m_b, constant))),
+                    onnx_param(node, "clamp_lo"), onnx_param(node, "clamp_hi"));
+}
+
+/** Its steps are of float32 with a fused one, which ONNX has not: a table of all pairs of codes. */
+static qat_status even_add(onnx_writer *w, const qi_node *node)
+{
+    const onnx_tensor *a = onnx_in(w, node, 0), *b = onnx_in(w, node, 1), *y = onnx_out(w, node);
+    onnx_form const form = onnx_form_of_both(w, node);
+    uint8_t *entries = onnx_take(&w->m, (size_t)CODES * CODES, 1);
+    for (int i = 0; entries && i < CODES * CODES; i++)
+        entries[i] = (uint8_t)(even_sum(node, i / CODES - a->carry, i % CODES - b->carry, a->of,
+                                        b->of, y->of) +
+                               y->carry);
+    if (!entries)
+        return QAT_OK; /* onnx_pack says so */
+    const char *row =
+        onnx_with(w, "Mul", onnx_codes_from(w, onnx_in(w, node, 0), form, -a->carry), CODES);
+    const char *at =
+        onnx_both(w, "Add", row, onnx_codes_from(w, onnx_in(w, node, 1), form, -b->carry));
+    onnx_set(&onnx_out(w, node)->value, form,
+             onnx_both(w, "Gather",
+                       onnx_vector(&w->m, "table", ONNX_U8, (int64_t)CODES * CODES, entries), at));
+    return QAT_OK;
+}
+
 static qat_status add(onnx_writer *w, const qi_node *node)
 {
+    if (node->rounding == QI_ROUND_EVEN)
+        return even_add(w, node);
     return write_sum(w, node, "Add");
 }
 
@@ -128,6 +168,17 @@ static qat_status mul(onnx_writer *w, const qi_node *node)
     onnx_form const form = onnx_form_of_both(w, node);
     const char *product =
         onnx_both(w, "Mul", difference(w, node, 0, form), difference(w, node, 1, form));
+    if (node->rounding == QI_ROUND_EVEN) { /* the zero point before the rounding */
+        int64_t mult = onnx_param(node, "mult");
+        int shift = onnx_param(node, "shift");
+        onnx_tensor *y = onnx_out(w, node);
+        float const zero = (float)y->of->zero_point;
+        const char *real =
+            onnx_scaled_even(w, product, &(onnx_scaling){.n = 1, .mult = &mult, .shift = &shift});
+        real = onnx_both(w, "Add", real, onnx_scalar(&w->m, "zero", ONNX_FLOAT, &zero));
+        onnx_coded(w, node, form, onnx_code_of(w, y, 0, onnx_nearest_even(w, real)));
+        return QAT_OK;
+    }
     onnx_computed(w, node, form, onnx_requantized_by(w, node, "mult", "shift", product));
     return QAT_OK;
 }

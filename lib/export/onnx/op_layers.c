@@ -2,10 +2,11 @@
 #include "export/onnx/write.h"
 #include "qat/rounding.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { X, WEIGHTS, BIAS };
+enum { X, WEIGHTS, BIAS, MULT };
 
 /** The weights of a layer in ONNX's order, with what turns them into real numbers. */
 typedef struct weights {
@@ -32,10 +33,38 @@ static onnx_type weight_type(const onnx_writer *w, const qi_tensor *t)
     return t->type == QI_S8 ? (halves ? ONNX_S4 : ONNX_S8) : halves ? ONNX_U4 : ONNX_U8;
 }
 
+/**
+ * How far weights of fewer than 8 bits are shifted left in the forms of float32 multipliers: as far
+ * as their type and int32 sums have room. A sum then has so many fractional bits, which keep more
+ * of the .qm's bias and of its first rounding. In profile onnx sums have none, as in the .qm.
+ */
+static int spare_bits(const onnx_writer *w, const qi_node *node)
+{
+    const qi_tensor *t = onnx_in(w, node, WEIGHTS)->of;
+    onnx_type const type = weight_type(w, t);
+    bool const is_whole = type == ONNX_S4 || type == ONNX_U4;
+    int spare = w->integer || w->even || is_whole ? 0 : 8 - t->bits;
+    while (spare > node->fraction &&
+           node->max_accumulator > INT32_MAX >> (spare - node->fraction + 1))
+        spare--;
+    return spare;
+}
+
+/** The same codes, shifted. */
+static const void *shifted(onnx_writer *w, const void *codes, size_t count, int by)
+{
+    const uint8_t *from = codes;
+    uint8_t *to = by && from ? onnx_take(&w->m, count, 1) : NULL;
+    for (size_t i = 0; to && i < count; i++)
+        to[i] = (uint8_t)(from[i] << by);
+    return to ? to : codes;
+}
+
 static weights write_weights(onnx_writer *w, const qi_node *node, const void *values, int rank,
                              const int64_t *dims, int channel_axis)
 {
     onnx_tensor *t = onnx_in(w, node, WEIGHTS);
+    int const spare = spare_bits(w, node);
     onnx_type const type = weight_type(w, t->of);
     bool const many = t->of->channel_scales >= 0;
     int const n = many ? (int)dims[channel_axis] : 1;
@@ -50,11 +79,12 @@ static weights write_weights(onnx_writer *w, const qi_node *node, const void *va
         return made;
     }
     for (int i = 0; i < n; i++) {
-        scales[i] = scale_at(w, t, i);
-        zeros[i] = (uint8_t)t->of->zero_point;
+        scales[i] = ldexpf(scale_at(w, t, i), -spare);
+        zeros[i] = (uint8_t)(t->of->zero_point << spare);
     }
     int64_t const count = n;
-    made.codes = onnx_constant(&w->m, t->of->name, type, rank, dims, values);
+    made.codes = onnx_constant(&w->m, t->of->name, type, rank, dims,
+                               shifted(w, values, t->of->bytes, spare));
     made.scale = onnx_constant(&w->m, "scale", ONNX_FLOAT, many, &count, scales);
     made.zero_point = onnx_constant(&w->m, "zero_point", type, many, &count, zeros);
     return made;
@@ -71,8 +101,24 @@ static const char *dequantized(onnx_writer *w, const char *wanted, const char *c
 }
 
 /**
+ * Rounding TWICE first rounds a sum times M0, 1/2 to 1, so it gives a code 2^-(n+1) codes earlier
+ * than one rounding: 1 / (2 M0) units of a sum. This is that, of 2^spare units, where codes are not
+ * below the zero point; below it, its sign would be the other one.
+ */
+static int32_t first_rounding(const onnx_writer *w, const qi_node *node, size_t channel, int spare)
+{
+    const qi_tensor *mult = onnx_in(w, node, MULT)->of;
+    bool const one = mult->bytes == sizeof(int32_t);
+    bool const is_above = onnx_clamp_of(w, node).lo >= onnx_out(w, node)->of->zero_point;
+    if (!spare || !is_above || node->rounding != QI_ROUND_TWICE)
+        return 0;
+    int64_t const m = qi_value_at(QI_S32, mult->data, one ? 0 : channel);
+    return m ? (int32_t)lround(ldexp(0x1p30 / (double)m, spare - node->fraction)) : 0;
+}
+
+/**
  * The bias as codes; of rank 3: one for each plane. 64 bits become 32, which ONNX has. Only of
- * integers may it have fractional bits: otherwise its scale must be that of x times that of the
+ * integers may it have all fractional bits: otherwise its scale must be that of x times that of the
  * weights, and it is rounded.
  */
 static qat_status write_bias(onnx_writer *w, const qi_node *node, int rank, const char **name)
@@ -81,12 +127,13 @@ static qat_status write_bias(onnx_writer *w, const qi_node *node, int rank, cons
     size_t const n = (size_t)b->of->dims[0];
     int64_t const dims[] = {b->of->dims[0], 1, 1};
     int32_t *codes = onnx_take(&w->m, n, sizeof *codes);
-    int const drop = w->integer ? 0 : node->fraction;
+    int const spare = spare_bits(w, node), drop = w->integer ? 0 : node->fraction - spare;
     for (size_t i = 0; codes && i < n; i++) {
         int64_t const value = qi_value_at(b->of->type, b->of->data, i);
         if (value < INT32_MIN || value > INT32_MAX)
             return onnx_refuse(w, node, "its bias needs more than 32 bits");
-        codes[i] = qi_rdbp((int32_t)value, drop);
+        codes[i] = drop < 0 ? (int32_t)value * (1 << -drop) : qi_rdbp((int32_t)value, drop);
+        codes[i] += first_rounding(w, node, i, spare);
     }
     *name = codes ? onnx_constant(&w->m, b->of->name, ONNX_S32, rank, dims, codes) : "";
     return QAT_OK;
@@ -99,7 +146,7 @@ static const char *real_bias(onnx_writer *w, const qi_node *node, const char *co
     int64_t const n = many ? onnx_in(w, node, BIAS)->of->dims[0] : 1;
     float *scales = onnx_take(&w->m, (size_t)n, sizeof *scales);
     for (int i = 0; scales && i < n; i++)
-        scales[i] = x->scale * scale_at(w, t, i);
+        scales[i] = x->scale * ldexpf(scale_at(w, t, i), -spare_bits(w, node));
     const char *scale = scales ? onnx_constant(&w->m, "scale", ONNX_FLOAT, many, &n, scales) : "";
     return dequantized(w, onnx_in(w, node, BIAS)->of->name, codes, scale, NULL, many ? 0 : -1);
 }

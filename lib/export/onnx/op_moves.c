@@ -139,9 +139,14 @@ static qat_status write_resize(onnx_writer *w, const qi_node *node, bool nearest
     return QAT_OK;
 }
 
-static qat_status resize_bilinear(onnx_writer *w, const qi_node *node)
+static qat_status blending_resize(onnx_writer *w, const qi_node *node)
 {
     return write_resize(w, node, false);
+}
+
+static qat_status resize_bilinear(onnx_writer *w, const qi_node *node)
+{
+    return onnx_of_codes(w, node, blending_resize);
 }
 
 static qat_status resize_nearest(onnx_writer *w, const qi_node *node)

@@ -113,6 +113,16 @@ static const char *blend_exact(onnx_writer *w, const qi_node *node, const char *
     return onnx_with(w, "Sub", x, 128);
 }
 
+/** Exact weights, half to the even code; float64 holds the sums. */
+static const char *blend_even(onnx_writer *w, const qi_node *node, const char *x)
+{
+    int64_t whole;
+    x = onnx_cast(w, blended(w, node, qi_exact_place, x, &whole), ONNX_DOUBLE);
+    double const by = (double)whole;
+    return onnx_nearest_even(
+        w, onnx_both(w, "Div", x, onnx_scalar(&w->m, "number", ONNX_DOUBLE, &by)));
+}
+
 /** The reference's operations of float32, in its order. */
 static const char *blend_float(onnx_writer *w, const qi_node *node, const char *x)
 {
@@ -132,11 +142,15 @@ static const char *blend_float(onnx_writer *w, const qi_node *node, const char *
 qat_status onnx_integer_bilinear(onnx_writer *w, const qi_node *node)
 {
     onnx_tensor *x = onnx_in(w, node, 0), *y = onnx_out(w, node);
-    bool const once = node->rounding == QI_ROUND_ONCE, fixed = once || x->of->type == QI_S8;
+    bool const is_exact = node->rounding != QI_ROUND_NONE;
     const char *blend =
-        fixed ? (once ? blend_exact : blend_fixed)(w, node, onnx_codes_from(w, x, ONNX_PLANES, 0))
-              : blend_float(w, node,
-                            onnx_cast(w, onnx_as(&w->m, &x->value, ONNX_PLANES), ONNX_FLOAT));
+        is_exact || x->of->type == QI_S8
+            ? (node->rounding == QI_ROUND_ONCE ? blend_exact
+               : node->rounding == QI_ROUND_EVEN
+                   ? blend_even
+                   : blend_fixed)(w, node, onnx_codes_from(w, x, ONNX_PLANES, 0))
+            : blend_float(w, node,
+                          onnx_cast(w, onnx_as(&w->m, &x->value, ONNX_PLANES), ONNX_FLOAT));
     onnx_coded(w, node, ONNX_PLANES, onnx_code_of(w, y, 0, blend));
     return QAT_OK;
 }

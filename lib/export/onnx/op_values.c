@@ -346,7 +346,7 @@ static qat_status integer_average(onnx_writer *w, const qi_node *node, const onn
     if (!ones || !whole || !half)
         return QAT_OK; /* onnx_pack says so */
     memset(ones, 1, (size_t)(d[3] * taps));
-    bool const once = node->rounding == QI_ROUND_ONCE;
+    bool const once = node->rounding == QI_ROUND_ONCE, even = node->rounding == QI_ROUND_EVEN;
     for (int64_t i = 0; i < o[1] * o[2]; i++) {
         whole[i] = inside(window, 0, d[1], i / o[2]) * inside(window, 1, d[2], i % o[2]);
         half[i] = whole[i] / 2;
@@ -370,6 +370,9 @@ static qat_status integer_average(onnx_writer *w, const qi_node *node, const onn
             w, "Sub",
             onnx_both(w, "Div", onnx_both(w, "Add", onnx_with(w, "Mul", sum, 2), halves), pixels),
             128);
+    else if (even)
+        sum = onnx_nearest_even(w, onnx_both(w, "Div", onnx_cast(w, sum, ONNX_DOUBLE),
+                                             onnx_cast(w, pixels, ONNX_DOUBLE)));
     else
         sum = onnx_divided(w, sum, halves, pixels);
     onnx_coded(w, node, ONNX_PLANES, onnx_code_of(w, y, 0, sum));
@@ -382,8 +385,6 @@ static qat_status write_pool(onnx_writer *w, const qi_node *node, bool maximum_)
     onnx_node *made;
     if (!pool_window(w, node, &window))
         return onnx_refuse(w, node, "it leaves more than a stride of its input unread");
-    if (!maximum_ && w->integer)
-        return integer_average(w, node, &window);
     if (!maximum_ && w->operators)
         made = onnx_qlinear(w, node, "QLinearAveragePool", 1, ONNX_PLANES);
     else
@@ -401,9 +402,17 @@ static qat_status write_pool(onnx_writer *w, const qi_node *node, bool maximum_)
     return QAT_OK;
 }
 
-static qat_status average_pool2d(onnx_writer *w, const qi_node *node)
+static qat_status float_average(onnx_writer *w, const qi_node *node)
 {
     return write_pool(w, node, false);
+}
+
+static qat_status average_pool2d(onnx_writer *w, const qi_node *node)
+{
+    onnx_window window;
+    if (w->integer && pool_window(w, node, &window))
+        return integer_average(w, node, &window);
+    return onnx_of_codes(w, node, float_average);
 }
 
 static qat_status max_pool2d(onnx_writer *w, const qi_node *node)

@@ -7,7 +7,8 @@
  *     integer     ConvInteger, MatMulInteger, and the .qm's roundings in operators of int64
  *
  * Codes, scales, zero points and biases are the .qm's. What differs in the first two forms is how
- * an accumulator becomes a code: ONNX multiplies by a float32 and rounds half to even.
+ * an accumulator becomes a code: ONNX multiplies by a float32 and rounds half to even. A .qm of
+ * profile onnx does the same.
  */
 #include "export/onnx/write.h"
 
@@ -43,7 +44,49 @@ static onnx_type type_of(const qi_tensor *t)
     return types[t->type];
 }
 
-/** The kernels of ONNX Runtime for products of integers take uint8, with any zero point. */
+/** Does the .qm round as ONNX Runtime's kernels? */
+static bool rounds_even(const qi_model *from)
+{
+    for (int32_t i = 0; i < qi_node_count(from); i++)
+        if (qi_node_at(from, i)->rounding == QI_ROUND_EVEN)
+            return true;
+    return false;
+}
+
+/** How many layers round, but not as ONNX Runtime's kernels? */
+static int rounding_otherwise(const qi_model *from)
+{
+    int n = 0;
+    for (int32_t i = 0; i < qi_node_count(from); i++) {
+        int32_t const rounding = qi_node_at(from, i)->rounding;
+        n += rounding != QI_ROUND_NONE && rounding != QI_ROUND_EVEN;
+    }
+    return n;
+}
+
+/** Is a tensor the weights of a layer? */
+static bool is_weights(const qi_model *from, int32_t tensor)
+{
+    for (int32_t i = 0; i < qi_node_count(from); i++) {
+        const qi_node *node = qi_node_at(from, i);
+        for (const onnx_op *op = onnx_layers; op->name && node->n_inputs > 1; op++)
+            if (node->inputs[1] == tensor && strcmp(node->kernel->name, op->name) == 0)
+                return true;
+    }
+    return false;
+}
+
+/**
+ * The kernels of ONNX Runtime for products of integers take uint8, with any zero point. It also
+ * makes operators of integers of the form QDQ only where codes are uint8.
+ */
+static bool is_carried(const onnx_writer *w, int32_t tensor)
+{
+    bool const is_code = qi_tensor_at(w->from, tensor)->type == QI_S8;
+    bool const fuses = w->even && !w->operators;
+    return is_code && (w->integer || (fuses && !is_weights(w->from, tensor)));
+}
+
 static void carry_as_u8(onnx_writer *w, onnx_tensor *t)
 {
     uint8_t *codes = t->of->data ? onnx_take(&w->m, t->of->bytes, 1) : NULL;
@@ -67,7 +110,7 @@ static qat_status describe_tensors(onnx_writer *w)
             (onnx_value){.name = of->name, .type = type_of(of), .rank = of->rank, .data = of->data};
         for (int d = 0; d < of->rank; d++)
             t->value.dims[d] = of->dims[d];
-        if (w->integer && of->type == QI_S8)
+        if (is_carried(w, i))
             carry_as_u8(w, t);
     }
     return w->tensors ? QAT_OK : qat_out_of_memory(w->err, "writing ONNX");
@@ -339,6 +382,19 @@ static qat_status write_node(onnx_writer *w, const qi_node *node)
     return st ? st : write(w, node);
 }
 
+static void tell_roundings(const onnx_writer *w)
+{
+    char text[256];
+    int const others = rounding_otherwise(w->from);
+    snprintf(
+        text, sizeof text,
+        "%d of %d layers round otherwise in ONNX Runtime: some codes are quanta apart. A model "
+        "exported with --profile onnx, or the form integer, has equal bytes",
+        others, (int)qi_node_count(w->from));
+    if (others && !w->integer)
+        warn(w, text);
+}
+
 static qat_status write_model(onnx_writer *w)
 {
     int32_t const n = qi_output_count(w->from);
@@ -361,6 +417,7 @@ static qat_status write_model(onnx_writer *w)
     }
     write_states_out(w);
     write_metadata(w);
+    tell_roundings(w);
     return QAT_OK;
 }
 
@@ -372,6 +429,7 @@ qat_status qat_onnx_write(const qi_host *host, const qat_write_options *options,
     *count = 0;
     w.operators = options->form != QAT_ONNX_QDQ;
     w.integer = options->form == QAT_ONNX_INTEGER;
+    w.even = rounds_even(w.from);
     qat_status st = onnx_begin(&w.m, options, err);
     if (!st)
         st = qat_export_needs_scales(w.from, err);

@@ -23,6 +23,7 @@ typedef struct onnx_writer {
     bool operators; /* QLinearConv and so on, instead of operators of real numbers between
                        DequantizeLinear and QuantizeLinear */
     bool integer;   /* these operators are of integers alone, and round as the .qm does */
+    bool even;      /* the .qm is one of profile onnx: it rounds as ONNX Runtime's kernels */
     qat_error *err;
 } onnx_writer;
 
@@ -51,6 +52,12 @@ const char *onnx_code(onnx_writer *w, const onnx_tensor *t, const char *wanted, 
 const char *onnx_real(onnx_writer *w, onnx_tensor *t, onnx_form form);
 const char *onnx_dequantized(onnx_writer *w, onnx_tensor *t, const char *codes, const char *wanted);
 
+/**
+ * Write a node that averages codes with `write`. With rounding EVEN, scale 1 and zero point 0 stand
+ * for its tensors' own: float32 then has the sums without an error, and a tie becomes an even code.
+ */
+qat_status onnx_of_codes(onnx_writer *w, const qi_node *node, onnx_op_fn *write);
+
 /** The codes between which a node limits its output: by its parameters, or by the tensor's bits. */
 typedef struct onnx_clamp {
     int32_t lo, hi;
@@ -60,7 +67,10 @@ onnx_clamp onnx_clamp_of(const onnx_writer *w, const qi_node *node);
 /** Limit codes. Limits at the ends of the type need no node. */
 const char *onnx_limited(onnx_writer *w, const onnx_tensor *t, onnx_clamp clamp, const char *codes);
 
-/** The output of a node is `name`, real numbers: they are limited, and become codes. */
+/**
+ * The output of a node is `name`, real numbers: they are limited, and become codes. In profile onnx
+ * the codes are limited: ONNX Runtime makes one operator of three that stand side by side.
+ */
 void onnx_quantized(onnx_writer *w, const qi_node *node, onnx_form form, const char *name);
 /** The output of a node is `name`, codes. They are limited. */
 void onnx_coded(onnx_writer *w, const qi_node *node, onnx_form form, const char *name);
@@ -114,6 +124,10 @@ typedef struct onnx_scaling {
     int64_t *mult;
     int *shift;
 } onnx_scaling;
+/** qi_requantize_even, before it becomes an integer: x, of integers, times float32 numbers. */
+const char *onnx_scaled_even(onnx_writer *w, const char *x, const onnx_scaling *by);
+/** Real numbers to the nearest int64, ties to even. */
+const char *onnx_nearest_even(onnx_writer *w, const char *x);
 /** qi_requantize */
 const char *onnx_requantized(onnx_writer *w, const char *x, const onnx_scaling *by);
 /** The same by a node's parameters of these names. */

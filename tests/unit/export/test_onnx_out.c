@@ -38,10 +38,13 @@ static int tensor(qat_qgraph *g, const char *name, int rank, const int32_t *dims
     return qat_qgraph_tensor(g, &t, NULL);
 }
 
+static qat_profile profile = QAT_PROFILE_PAPER; /* of all emitted ops */
+static int kernel_bits = 8;
+
 static qat_emit emit(qat_qgraph *g, const char *name, int n, const int *inputs, int output)
 {
     return (qat_emit){.graph = g,
-                      .profile = QAT_PROFILE_PAPER,
+                      .profile = profile,
                       .name = name,
                       .n_inputs = n,
                       .inputs = inputs,
@@ -86,6 +89,7 @@ static made make(const char *const names[6])
     tensor(g, names[Y], 2, out, 2, 128, NULL);
     tensor(g, names[KERNEL], 4, kernel, 0.125f, 2, codes);
     ck_assert_int_eq(tensor(g, names[MATRIX], 2, matrix, 0.0625f, 20, columns), MATRIX);
+    g->tensors[KERNEL].bits = kernel_bits;
     qat_emit e = emit(g, "conv", 3, (const int[]){X, KERNEL, -1}, CONV);
     e.act_min = 0;
     ck_assert_int_eq(qat_emit_conv2d(&e, &window, NULL), QAT_OK);
@@ -249,6 +253,109 @@ static made make_pair(qi_type type, const char *op)
     ck_assert_int_eq(qi_host_open_bytes(&m.host, m.qm, count, "pair", NULL, NULL), QAT_OK);
     return m;
 }
+
+/** x [1,2,3,2] of int8 --average_pool2d--> y: of profile onnx. */
+static made make_average(void)
+{
+    static const int32_t dims[] = {1, 2, 3, 2};
+    made m = {.graph = qat_qgraph_new()};
+    qat_window const window = {.kernel_h = 2, .kernel_w = 2, .stride_h = 1, .stride_w = 1};
+    for (int i = 0; i < 2; i++) {
+        tensor(m.graph, plain[i], 4, dims, 0.5f, 3, NULL);
+        m.graph->tensors[i].type = QI_S8;
+    }
+    profile = QAT_PROFILE_ONNX;
+    qat_emit const e = emit(m.graph, "pool", 1, (const int[]){0}, 1);
+    profile = QAT_PROFILE_PAPER;
+    ck_assert_int_eq(qat_emit_pool(&e, "average_pool2d", &window, NULL), QAT_OK);
+    qat_qgraph_set_io(m.graph, 1, (const int[]){0}, 1, (const int[]){1}, NULL);
+    size_t count;
+    qat_qm_metadata const meta = {.description = ""};
+    ck_assert_int_eq(qat_qm_write(m.graph, &meta, &m.qm, &count, NULL), QAT_OK);
+    ck_assert_int_eq(qi_host_open_bytes(&m.host, m.qm, count, "pool", NULL, NULL), QAT_OK);
+    return m;
+}
+
+/** The first of the only node of this op: its zero point, and its scale. */
+static void check_grid(const qat_foreign_graph *g, const char *op, float scale, int zero_point)
+{
+    const qat_foreign_node *node = node_of(g, op);
+    ck_assert_float_eq(g->values[node->inputs[1]].constant->floats[0], scale);
+    ck_assert_int_eq(g->values[node->inputs[2]].constant->ints[0], zero_point);
+}
+
+/**
+ * Profile onnx: codes of int8 are uint8 in the form qdq, 128 higher, and averages have the scale 1
+ * and the zero point 0. Limits are of codes.
+ */
+START_TEST(profile_onnx)
+{
+    made m = make_average();
+    qat_foreign_graph *g = through(&m, &(qat_write_options){.form = QAT_ONNX_QDQ});
+    if (g) {
+        check_grid(g, "DequantizeLinear", 1, 0);
+        check_grid(g, "QuantizeLinear", 1, 0);
+        ck_assert_int_eq(count_of(g, "AveragePool"), 1);
+        ck_assert_int_eq(count_of(g, "Add"), 2); /* 128, at both ends */
+        qat_foreign_free(g);
+        g = through(&m, &(qat_write_options){.form = QAT_ONNX_QOPERATOR});
+        check_grid(g, "QLinearAveragePool", 1, 0);
+        ck_assert_int_eq(count_of(g, "Add"), 0);
+        qat_foreign_free(g);
+    }
+    unmake(&m);
+    profile = QAT_PROFILE_ONNX;
+    m = make(plain);
+    profile = QAT_PROFILE_PAPER;
+    g = through(&m, &(qat_write_options){.form = QAT_ONNX_QDQ});
+    if (g) {
+        ck_assert_int_eq(count_of(g, "Relu") + count_of(g, "Clip"), 0);
+        ck_assert_int_eq(count_of(g, "QuantizeLinear"), 3); /* of the reshape, too */
+        qat_foreign_free(g);
+    }
+    unmake(&m);
+}
+END_TEST
+
+/**
+ * Weights of 4 bits are 16 times as large, and so is the bias: of rounding TWICE it has the 1 / (2
+ * M0) of the first rounding, 16 of 16 units for M0 = 1/2. Not where they have types of 4 bits, nor
+ * in profile onnx, nor of integers.
+ */
+START_TEST(spare_bits)
+{
+    static const struct {
+        qat_profile profile;
+        qat_write_options options;
+        int shift;
+    } cases[] = {
+        {QAT_PROFILE_PAPER, {.form = QAT_ONNX_QOPERATOR}, 4},
+        {QAT_PROFILE_PAPER, {.form = QAT_ONNX_QDQ}, 4},
+        {QAT_PROFILE_PAPER, {.form = QAT_ONNX_QDQ, .opset = 21}, 0},
+        {QAT_PROFILE_PAPER, {.form = QAT_ONNX_INTEGER}, 0},
+        {QAT_PROFILE_ONNX, {.form = QAT_ONNX_QOPERATOR}, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        kernel_bits = 4;
+        profile = cases[i].profile;
+        made m = make(plain);
+        profile = QAT_PROFILE_PAPER;
+        kernel_bits = 8;
+        qat_foreign_graph *g = through(&m, &cases[i].options);
+        if (g) {
+            const qat_foreign_tensor *k = constant_of(g, "kernel");
+            const qat_foreign_node *conv = node_of(g, "QLinearConv");
+            for (int w = 0; w < 4; w++)
+                ck_assert_int_eq(k->ints[w], (1 + w) << cases[i].shift);
+            for (int o = 0; conv && o < 2; o++)
+                ck_assert_int_eq(g->values[conv->inputs[8]].constant->ints[o],
+                                 cases[i].shift ? 16 : 0);
+            qat_foreign_free(g);
+        }
+        unmake(&m);
+    }
+}
+END_TEST
 
 /** A function of a code is a table of the engine's answers, 128 higher for int8. */
 START_TEST(tables_of_the_engine)
@@ -502,6 +609,8 @@ int main(void)
     tcase_add_test(t, between_reals);
     tcase_add_test(t, operators_of_codes);
     tcase_add_test(t, integers);
+    tcase_add_test(t, profile_onnx);
+    tcase_add_test(t, spare_bits);
     tcase_add_test(t, tables_of_the_engine);
     tcase_add_test(t, real_ends);
     tcase_add_test(t, hostile_names);
