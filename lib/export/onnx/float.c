@@ -189,6 +189,29 @@ static qat_status fully_connected(float_writer *w, const qat_node *node)
     return QAT_OK;
 }
 
+/** The nearest whole number, within the table, as a position of Gather. */
+static qat_status embedding(float_writer *w, const qat_node *node)
+{
+    const qat_node *p = node->inputs[1];
+    onnx_value *y = value_of(w, node);
+    int64_t const dims[] = {p->shape.dims[0], p->shape.dims[1]};
+    float const first = 0, last = (float)(dims[0] - 1), half = 0.5f;
+    onnx_node *clip = apply(w, node, "Clip", ONNX_PLAIN);
+    onnx_input(&w->m, clip, onnx_scalar(&w->m, "bound", ONNX_FLOAT, &first));
+    onnx_input(&w->m, clip, onnx_scalar(&w->m, "bound", ONNX_FLOAT, &last));
+    const char *number = onnx_output(&w->m, clip, onnx_name(&w->m, "number"));
+    number =
+        onnx_apply(&w->m, "Add", "number", number, onnx_scalar(&w->m, "half", ONNX_FLOAT, &half));
+    onnx_node *cast = onnx_add(&w->m, "Cast", (const char *const[]){number, NULL});
+    onnx_attr_int(&w->m, cast, "to", ONNX_S64); /* cuts off what is behind the point */
+    const char *const inputs[] = {onnx_constant(&w->m, p->name, ONNX_FLOAT, 2, dims, p->value),
+                                  onnx_output(&w->m, cast, onnx_name(&w->m, "position")), NULL};
+    onnx_node *gather = onnx_add(&w->m, "Gather", inputs);
+    const char *rows = onnx_output(&w->m, gather, onnx_name(&w->m, "row"));
+    onnx_set(y, ONNX_PLAIN, onnx_reshape(&w->m, node->name, rows, y->rank, y->dims));
+    return QAT_OK;
+}
+
 /** Part of the layer before it, if nothing else reads that. */
 static qat_status bias(float_writer *w, const qat_node *node)
 {
@@ -508,6 +531,7 @@ static const struct {
            {"depthwise_conv2d", depthwise_conv2d},
            {"transpose_conv2d", transpose_conv2d},
            {"fully_connected", fully_connected},
+           {"embedding", embedding},
            {"bias", bias},
            {"batch_norm", batch_norm},
            {"logistic", logistic},
