@@ -241,17 +241,21 @@ static qat_status cast(onnx_writer *w, const qi_node *node)
 static qat_status gather(onnx_writer *w, const qi_node *node)
 {
     onnx_tensor *rows = onnx_in(w, node, 0), *indices = onnx_in(w, node, 1);
-    int32_t const axis = onnx_param(node, "axis"), first = 0;
-    int32_t const last = rows->of->dims[axis] - 1;
+    bool const is_long = indices->of->type == QI_S64;
+    int32_t const axis = onnx_param(node, "axis"), ends[] = {0, rows->of->dims[axis] - 1};
+    int64_t const long_ends[] = {ends[0], ends[1]};
     int64_t dims[ONNX_RANK];
-    if (!rows->of->data || indices->of->type != QI_S32 || onnx_param(node, "batch_dims"))
+    if (!rows->of->data || onnx_param(node, "batch_dims"))
         return onnx_refuse(w, node, "only rows of a constant are written");
     for (int i = 0; i < rows->of->rank; i++)
         dims[i] = rows->of->dims[i];
-    const char *inputs[] = {
-        onnx_constant(&w->m, rows->of->name, rows->value.type, rows->of->rank, dims,
-                      rows->value.data),
-        onnx_within(w, onnx_as(&w->m, &indices->value, ONNX_PLAIN), ONNX_S32, &first, &last), NULL};
+    const char *inputs[] = {onnx_constant(&w->m, rows->of->name, rows->value.type, rows->of->rank,
+                                          dims, rows->value.data),
+                            onnx_within(w, onnx_as(&w->m, &indices->value, ONNX_PLAIN),
+                                        is_long ? ONNX_S64 : ONNX_S32,
+                                        is_long ? (const void *)&long_ends[0] : &ends[0],
+                                        is_long ? (const void *)&long_ends[1] : &ends[1]),
+                            NULL};
     onnx_node *made = onnx_add(&w->m, "Gather", inputs);
     onnx_attr_int(&w->m, made, "axis", axis);
     onnx_coded(w, node, ONNX_PLAIN,
