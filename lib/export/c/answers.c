@@ -1,7 +1,7 @@
 /**
  * The known answer, layer by layer. The engine runs the model's known inputs. The digest of a layer
- * covers its constants and then the bytes of its outputs, so that a changed byte of either gives
- * another digest.
+ * covers its constants, its multipliers, and then the bytes of its outputs, so that a changed byte
+ * of either gives another digest.
  */
 #include "export/c/out.h"
 
@@ -21,13 +21,25 @@ struct step {
     int32_t left;  /* outputs of this layer that are still to come; 0: it has not begun */
 };
 
-/** Of the constants that layers before it do not have. */
+static void add_multiplier(void *context, const char *path, const void *value)
+{
+    uint32_t *d = context;
+    (void)path;
+    *d = digest(*d, value, sizeof(int32_t));
+}
+
+/** Of the constants that layers before it do not have, and of its multipliers. */
 static uint32_t constants_digest(const co *o, int32_t layer)
 {
+    const co_layer *l = &o->layers[layer];
     uint32_t d = CO_DIGEST_START;
     for (int32_t i = 0; i < qi_tensor_count(o->model); i++)
         if (o->constants[i].name[0] && o->constants[i].layer == layer)
             d = digest(d, qi_tensor_at(o->model, i)->data, qi_tensor_at(o->model, i)->bytes);
+    for (int32_t i = 0; l->params && i < co_structs_of(l); i++)
+        co_each_multiplier(&o->pieces, l->code->type,
+                           (const uint8_t *)l->params + (size_t)i * l->code->bytes, add_multiplier,
+                           &d);
     return d;
 }
 

@@ -103,11 +103,16 @@ qat_status co_prepare_layers(co *o)
 
 /* ------------------------------------------------------------------ parameters */
 
+int32_t co_structs_of(const co_layer *layer)
+{
+    return layer->code->per_input ? layer->node->n_inputs : 1;
+}
+
 static qat_status write_params(co *o, const co_layer *layer)
 {
     co_pointers const pointers = {co_write_pointer, o};
     int const number = (int)(layer - o->layers) + 1;
-    int32_t const structs = layer->code->per_input ? layer->node->n_inputs : 1;
+    int32_t const structs = co_structs_of(layer);
     bool const is_list = layer->code->per_input;
     qat_status st = QAT_OK;
     qat_write_text(&o->c, "static const %s layer_%d", layer->code->type, number);

@@ -57,6 +57,8 @@ typedef struct co {
 qat_status co_prepare_layers(co *o);
 /** A comment, the constants and the parameters of each layer. */
 qat_status co_write_layers(co *o);
+/** How many structs of parameters a layer has. */
+int32_t co_structs_of(const co_layer *layer);
 /** The calls that run a layer, indented by eight. */
 void co_write_calls(co *o, const co_layer *layer);
 

@@ -1,5 +1,6 @@
 #include "export/c/structs.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -276,4 +277,50 @@ qat_status co_write_struct(qat_writer *w, const co_pieces *p, const char *type, 
     }
     qat_write_text(w, "}");
     return QAT_OK;
+}
+
+/* ------------------------------------------------------------------ multipliers */
+
+typedef struct visitor {
+    const co_pieces *p;
+    co_multiplier_fn *visit;
+    void *context;
+} visitor;
+
+/** Is the member a multiplier or its shift? mult_step and the like say where arrays have them. */
+static bool is_multiplier(const member *m)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", (int)m->name.n, m->name.at);
+    return co_span_is(m->type, "int32_t") && !m->is_pointer && m->count == 1 &&
+           (strstr(name, "mult") || strstr(name, "shift")) && !strstr(name, "_step");
+}
+
+static void visit_members(const visitor *v, co_span type, const char *before, const uint8_t *values)
+{
+    members all;
+    member m;
+    size_t at = 0;
+    if (!members_of(&all, v->p, type))
+        return;
+    while (next_member(&all, &m)) {
+        char path[128];
+        size_t alignment;
+        size_t const size = size_of(v->p, &m, &alignment);
+        at = (at + alignment - 1) / alignment * alignment;
+        snprintf(path, sizeof path, "%s%s%.*s", before, *before ? "." : "", (int)m.name.n,
+                 m.name.at);
+        if (is_multiplier(&m))
+            v->visit(v->context, path, values + at);
+        else if (!m.is_pointer && m.count == 1)
+            visit_members(v, m.type, path, values + at);
+        at += size * m.count;
+    }
+}
+
+void co_each_multiplier(const co_pieces *p, const char *type, const void *values,
+                        co_multiplier_fn *visit, void *context)
+{
+    visitor const v = {p, visit, context};
+    visit_members(&v, (co_span){type, strlen(type)}, "", values);
 }

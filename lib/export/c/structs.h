@@ -23,4 +23,14 @@ typedef struct co_pointers {
 qat_status co_write_struct(qat_writer *w, const co_pieces *p, const char *type, const void *values,
                            size_t bytes, const co_pointers *pointers, qat_error *err);
 
+/**
+ * Visit the multipliers of a struct, and their shifts: members of type int32_t, also those of
+ * members that are structs. Arrays of the model, to which members point, are not among them.
+ * @param path   the member's name behind the struct's, for example "of_a.mult"
+ * @param value  its four bytes
+ */
+typedef void co_multiplier_fn(void *context, const char *path, const void *value);
+void co_each_multiplier(const co_pieces *p, const char *type, const void *values,
+                        co_multiplier_fn *visit, void *context);
+
 #endif

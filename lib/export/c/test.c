@@ -1,8 +1,11 @@
 /**
  * The self-test: it runs the known answer, and compares a digest of each layer. A digest covers the
- * constants that a layer is the first to need, and the bytes of its outputs.
+ * constants that a layer is the first to need, the multipliers among its parameters, and the bytes
+ * of its outputs.
  */
 #include "export/c/out.h"
+
+#include <stdio.h>
 
 static void write_inputs(co *o)
 {
@@ -37,6 +40,36 @@ static void write_part(co *o, const qi_tensor *t)
     qat_write_text(&o->c, ", %zu);\n", t->bytes);
 }
 
+/** Where the lines for a layer's multipliers go, and the name of its struct. */
+typedef struct struct_name {
+    qat_writer *w;
+    const char *name;
+} struct_name;
+
+static void write_multiplier(void *context, const char *path, const void *value)
+{
+    const struct_name *s = context;
+    (void)value;
+    qat_write_text(s->w, "        d = digest_of(d, &%s.%s, 4);\n", s->name, path);
+}
+
+static void write_multipliers(co *o, int32_t n)
+{
+    const co_layer *layer = &o->layers[n];
+    int32_t const structs = layer->params ? co_structs_of(layer) : 0;
+    for (int32_t i = 0; i < structs; i++) {
+        char name[CO_NAME_MAX];
+        struct_name s = {&o->c, name};
+        if (layer->code->per_input)
+            snprintf(name, sizeof name, "layer_%d[%d]", (int)n + 1, (int)i);
+        else
+            snprintf(name, sizeof name, "layer_%d", (int)n + 1);
+        co_each_multiplier(&o->pieces, layer->code->type,
+                           (const uint8_t *)layer->params + (size_t)i * layer->code->bytes,
+                           write_multiplier, &s);
+    }
+}
+
 static void write_layer_digest(co *o)
 {
     qat_write_text(&o->c, "\n/* The digest of a layer that has run. */\n"
@@ -50,6 +83,7 @@ static void write_layer_digest(co *o)
         for (int32_t i = 0; i < qi_tensor_count(o->model); i++)
             if (o->constants[i].name[0] && o->constants[i].layer == n)
                 write_part(o, qi_tensor_at(o->model, i));
+        write_multipliers(o, n);
         for (int32_t i = 0; i < node->n_outputs; i++)
             write_part(o, qi_tensor_at(o->model, node->outputs[i]));
         qat_write_text(&o->c, "        break;\n");
@@ -94,11 +128,13 @@ void co_write_test(co *o)
 {
     if (!o->digests)
         return;
-    qat_write_text(&o->c,
-                   "\n/* ---- self-test: %s. The digest (FNV-1a) of a layer covers the\n"
-                   "   constants that it is the first to need, and the bytes of its outputs. */\n",
-                   qi_kat_steps(o->model) ? "the known answer of the model"
-                                          : "any bytes, as the model has no known answer");
+    qat_write_text(
+        &o->c,
+        "\n/* ---- self-test: %s. The digest (FNV-1a) of a layer covers the\n"
+        "   constants that it is the first to need, its multipliers, and the bytes of its\n"
+        "   outputs. */\n",
+        qi_kat_steps(o->model) ? "the known answer of the model"
+                               : "any bytes, as the model has no known answer");
     write_inputs(o);
     write_digests(o);
     qat_write_text(&o->c,
