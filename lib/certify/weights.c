@@ -91,8 +91,8 @@ static qat_status frozen_values(const cert_group *g, const float **frozen)
 static int32_t frozen_code(const cert_group *g, float frozen)
 {
     enum { FROZEN_ZERO = 1 << 20 };
-    int32_t const q = (frozen > 0 ? (int32_t)(frozen - FROZEN_ZERO) : 0) + g->t->zero_point;
-    return q < g->lo ? g->lo : q > g->hi ? g->hi : q;
+    float const q = (frozen > 0 ? frozen - FROZEN_ZERO : 0) + (float)g->t->zero_point;
+    return q < (float)g->lo ? g->lo : q < (float)g->hi ? (int32_t)q : g->hi;
 }
 
 static qat_status check_code(const cert_group *g, size_t i, const float *frozen)

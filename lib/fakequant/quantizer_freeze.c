@@ -67,9 +67,16 @@ int qz_freeze_params(const qat_node *node, qat_param_def *defs, int n)
 
 /* ------------------------------------------------------------------ forward, backward */
 
+/** A code as an integer; of a broken checkpoint it may be any number. */
+static int whole(float code)
+{
+    enum { MOST = 255 };
+    return code > MOST ? MOST : code > -MOST ? (int)code : -MOST;
+}
+
 static int code_of(float frozen)
 {
-    return (int)frozen - QAT_FROZEN_ZERO;
+    return whole(frozen - QAT_FROZEN_ZERO);
 }
 
 static float value_of(const qat_qparams *p, int code)
@@ -116,7 +123,7 @@ struct freezing {
 /** Freeze weight i. If it is a trained parameter itself, it moves to its value. */
 static void freeze(const struct freezing *f, const qat_qparams *p, size_t i, float *row)
 {
-    int const code = (int)floorf(row[OSC_MEAN] + 0.5f);
+    int const code = whole(floorf(row[OSC_MEAN] + 0.5f));
     qz_frozen_of(f->node)->value[i] = (float)(QAT_FROZEN_ZERO + code);
     if (f->trained)
         row[OSC_MEAN] =

@@ -119,6 +119,28 @@ START_TEST(test_gradients)
 }
 END_TEST
 
+/* A checkpoint that is no run's may hold any number: then the last code is meant, or none. */
+START_TEST(test_any_number)
+{
+    static const float x[WEIGHTS] = {0, 0, 0, 0, 3};
+    struct bench const b =
+        bench_build("ema_grid_weights", BY_HALVES "threshold=0", true, QAT_SHAPE(1, WEIGHTS));
+    float *frozen = (float *)frozen_of(&b);
+    frozen[0] = 1e30f;
+    frozen[1] = INFINITY;
+    frozen[2] = NAN;
+    frozen[3] = 1;
+    step_with(&b, 0, x);
+    static const float y[] = {3, 3, 0, -3, 3};
+    for (int i = 0; i < WEIGHTS; i++)
+        ck_assert_float_eq(b.q->value[i], y[i]);
+    for (int i = 0; i < 4; i++)
+        b.q->inputs[3]->value[4 * i + 3] = INFINITY;
+    for (int t = 1; t < 4; t++)
+        step_with(&b, t, course[t]);
+}
+END_TEST
+
 /* An eval graph has frozen codes, and follows no weight. */
 START_TEST(test_without_following)
 {
@@ -140,6 +162,7 @@ int main(void)
     tcase_add_test(tc, test_when_and_where);
     tcase_add_test(tc, test_threshold_falls);
     tcase_add_test(tc, test_gradients);
+    tcase_add_test(tc, test_any_number);
     tcase_add_test(tc, test_without_following);
     suite_add_tcase(suite, tc);
     return test_run_suite(suite);
