@@ -382,6 +382,10 @@ static qat_status begin(builder *b, qat_node *input)
         b->values[i].constant = g->values[i].constant;
     if (first < 0)
         return qat_fail(b->err, QAT_ERR_FORMAT, "%s: the network has no input", g->source);
+    if (g->values[first].is_other)
+        return qat_fail(b->err, QAT_ERR_UNSUPPORTED,
+                        "%s: its input '%.60s' is a sequence or an optional; data are tensors",
+                        g->source, g->values[first].name);
     return fv_place_input(b, &g->values[first], input, &b->values[first]);
 }
 

@@ -73,6 +73,7 @@ typedef struct qat_foreign_value {
     const char *name;
     const qat_foreign_tensor *constant; /* NULL: it is computed, or an input */
     bool is_input;
+    bool is_other;                  /* an input that is a sequence or an optional, no tensor */
     int stored;                     /* of an input: as that of a tensor */
     int rank;                       /* of an input; -1: not known */
     int64_t dims[QAT_FOREIGN_RANK]; /* -1: not known */

@@ -613,6 +613,7 @@ static void read_input_shape(const Onnx__ValueInfoProto *p, qat_foreign_value *v
         p->type && p->type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ? p->type->tensor_type
                                                                               : NULL;
     v->is_input = true;
+    v->is_other = p->type && !t && p->type->value_case != ONNX__TYPE_PROTO__VALUE__NOT_SET;
     v->stored = t ? t->elem_type : 0;
     if (!t || !t->shape || t->shape->n_dim > QAT_FOREIGN_RANK)
         return;

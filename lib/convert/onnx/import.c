@@ -417,6 +417,8 @@ static qat_status add_input(oq_importer *q, int i)
     static const qat_foreign_node input = {.op = "input", .domain = "", .name = ""};
     q->b.node = &input;
     snprintf(q->b.name, sizeof q->b.name, "%s", v->name);
+    if (v->is_other)
+        return fv_refuse(&q->b, "it is a sequence or an optional; data are tensors");
     if (v->rank < 0 || (!is_codes && !is_index && v->stored != OQ_FLOAT))
         return fv_refuse(&q->b,
                          "the network's input is not of uint8, int8, int32, int64 or float, or its "
