@@ -87,7 +87,6 @@ QK_INLINE void qk_conv2d_rows(const qk_conv2d *p, qi_tile *tile, const void *x, 
     const qi_window *g = &p->window;
     size_t const c = (size_t)g->c, picture = (size_t)g->h * (size_t)g->w * c;
     int const is_pixel = g->kernel_h == 1 && g->kernel_w == 1; /* which is inside the picture */
-    void *patch = qi_tile_stage(tile);
     for (int32_t r = 0; r < tile->rows; r++) {
         int32_t const position = first + r, line = position / g->ow;
         int32_t const oy = line % g->oh, ox = position % g->ow;
@@ -96,10 +95,20 @@ QK_INLINE void qk_conv2d_rows(const qk_conv2d *p, qi_tile *tile, const void *x, 
             int32_t const pixel = oy * g->stride_h * g->w + ox * g->stride_w;
             qi_tile_row(tile, r, x, at + (size_t)pixel * c);
         } else {
+            void *patch = qi_tile_stage(tile, r);
             qk_conv2d_patch(p, x, patch, at, oy, ox);
             qi_tile_row(tile, r, patch, 0);
         }
     }
+}
+
+/** Is each window one pixel, and all pixels in a row? */
+QK_INLINE int qk_conv2d_is_matrix(const qk_conv2d *p)
+{
+    const qi_window *g = &p->window;
+    return p->groups == 1 && g->kernel_h == 1 && g->kernel_w == 1 && g->oh == g->h &&
+           g->ow == g->w && g->stride_h == 1 && g->stride_w == 1 && g->pad_top == 0 &&
+           g->pad_left == 0;
 }
 
 /** The windows first..end-1. */
@@ -117,8 +126,16 @@ QK_INLINE void qk_conv2d_part(const qk_conv2d *p, const void *x, void *y, void *
     tile.y_stride = (size_t)p->window.o;
     tile.dots = p->dots;
     qi_tile_place(&tile, scratch, QI_TILE);
-    for (int32_t at = first; at < end; at += QI_TILE) {
-        tile.rows = end - at < QI_TILE ? end - at : (int32_t)QI_TILE;
+    int32_t const step = qi_tile_rows(&tile, QI_TILE);
+    if (qk_conv2d_is_matrix(p)) {
+        tile.first_channel = 0;
+        tile.end_channel = p->window.o;
+        tile.y_at = (size_t)first * tile.y_stride;
+        qi_run_matrix(&tile, x, (size_t)first * tile.depth, end - first, step);
+        return;
+    }
+    for (int32_t at = first; at < end; at += step) {
+        tile.rows = end - at < step ? end - at : step;
         tile.y_at = (size_t)at * tile.y_stride;
         for (int32_t i = 0; i < p->groups; i++) {
             qk_conv2d_rows(p, &tile, x, at, i * qk_conv2d_group_channels(p));

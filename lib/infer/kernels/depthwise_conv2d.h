@@ -9,10 +9,12 @@
  *            | differences of one pixel [C m] int16 |
  *
  * Processors without vectors sum four channels at a time, in registers: loops/depthwise_quads.h.
+ * With Helium it is all products of a channel: loops/depthwise_mve.h.
  */
 #ifndef QK_DEPTHWISE_CONV2D_H
 #define QK_DEPTHWISE_CONV2D_H
 
+#include "infer/kernels/loops/depthwise_mve.h"
 #include "infer/kernels/loops/depthwise_quads.h"
 
 QK_INLINE size_t qk_depthwise_sums_bytes(const qk_depthwise_conv2d *p)
@@ -23,7 +25,9 @@ QK_INLINE size_t qk_depthwise_sums_bytes(const qk_depthwise_conv2d *p)
 
 QK_INLINE size_t qk_depthwise_conv2d_scratch(const qk_depthwise_conv2d *p)
 {
-    return qk_depthwise_sums_bytes(p) + (p->weights.values + (size_t)p->window.o) * sizeof(int16_t);
+    size_t const weights = (p->weights.values + (size_t)p->window.o) * sizeof(int16_t);
+    size_t const least = qk_depthwise_sums_bytes(p) + weights;
+    return p->multiplier == 1 ? qk_turn_scratch(p, least) : least;
 }
 
 /** Write the differences of the pixel at value `at`, each `multiplier` times. */
@@ -115,7 +119,11 @@ QK_INLINE void qk_depthwise_lines(const qk_depthwise_conv2d *p, const void *x, v
 QK_INLINE void qk_depthwise_conv2d_run(const qk_depthwise_conv2d *p, const void *x, void *y,
                                        void *scratch)
 {
-    if (!QK_VECTORS && qk_depthwise_is_quick(p))
+    int const is_quick = !QK_VECTORS && qk_depthwise_is_quick(p);
+    int32_t const pixels = QK_MVE ? qk_turn_pixels(p, qk_depthwise_conv2d_scratch(p)) : 0;
+    if (QK_MVE && is_quick && pixels && qk_turn_serves(p))
+        qk_turn_run(p, (const uint8_t *)x, (uint8_t *)y, scratch, pixels);
+    else if (is_quick)
         qk_depthwise_quads(p, (const uint8_t *)x, (uint8_t *)y, scratch);
     else
         qk_depthwise_lines(p, x, y, scratch);

@@ -44,13 +44,8 @@ QK_INLINE void qk_fully_connected_part(const qk_fully_connected *p, const void *
     tile.y_stride = (size_t)p->outputs;
     tile.dots = p->dots;
     qi_tile_place(&tile, scratch, step);
-    for (int32_t at = 0; at < p->rows; at += step) {
-        tile.rows = p->rows - at < step ? p->rows - at : step;
-        tile.y_at = (size_t)at * tile.y_stride;
-        for (int32_t r = 0; r < tile.rows; r++)
-            qi_tile_row(&tile, r, x, (size_t)(at + r) * tile.depth);
-        qi_run_tile(&tile);
-    }
+    tile.y_at = 0;
+    qi_run_matrix(&tile, x, 0, p->rows, qi_tile_rows(&tile, step));
 }
 
 QK_INLINE void qk_fully_connected_run(const qk_fully_connected *p, const void *x, void *y,

@@ -1,10 +1,11 @@
 /**
- * Tiles of matrix products: up to QI_TILE rows of inputs by the weights of some channels.
+ * Tiles of matrix products: some rows of inputs by the weights of some channels.
  *
- *   y[r, o] = code(o, sum over k of x[r, k] (w[o, k] - Z_w))     r < rows <= QI_TILE
+ *   y[r, o] = code(o, sum over k of x[r, k] (w[o, k] - Z_w))     r < rows
  *
  *     qi_tile t = ...;                          all fields but x, row, sums
- *     qi_tile_place(&t, scratch, rows);         scratch: qi_tile_scratch(rows, depth) bytes
+ *     qi_tile_place(&t, scratch, rows);         scratch: qi_tile_scratch(rows, depth) bytes; it
+ *                                               then holds qi_tile_rows(&t, rows) rows
  *     for each r: qi_tile_row(&t, r, x, at);    depth codes at x[at], or copied to qi_tile_stage
  *     qi_run_tile(&t);
  *
@@ -58,5 +59,24 @@ QK_INLINE void qi_run_tile(const qi_tile *t)
 void qi_tile_row(qi_tile *t, int32_t r, const void *x, size_t at);
 void qi_run_tile(const qi_tile *t);
 #endif
+
+/** Compute `rows` rows that lie one behind the other, from value `at` of x on; y begins at y_at. */
+QK_INLINE void qi_run_matrix(qi_tile *t, const void *x, size_t at, int32_t rows, int32_t step)
+{
+    if (qi_tile_is_plain(t)) { /* all of them at once */
+        t->codes = (const uint8_t *)x + at;
+        t->pitch = t->depth;
+        t->rows = rows;
+        qi_run_tile(t);
+        return;
+    }
+    for (; rows > 0; rows -= step) {
+        t->rows = rows < step ? rows : step;
+        for (int32_t r = 0; r < t->rows; r++, at += t->depth)
+            qi_tile_row(t, r, x, at);
+        qi_run_tile(t);
+        t->y_at += (size_t)t->rows * t->y_stride;
+    }
+}
 
 #endif

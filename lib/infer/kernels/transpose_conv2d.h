@@ -68,9 +68,9 @@ QK_INLINE void qk_gather_rows(const qk_transpose_conv2d *p, const void *x, qi_ti
 {
     const qi_window *g = &p->window;
     size_t const picture = (size_t)g->h * (size_t)g->w * (size_t)g->c;
-    void *row = qi_tile_stage(tile);
     for (int32_t r = 0; r < tile->rows; r++) {
         int32_t const position = first + r, line = position / g->ow;
+        void *row = qi_tile_stage(tile, r);
         qk_gather_taps(p, x, row, (size_t)(line / g->oh) * picture, line % g->oh, position % g->ow);
         qi_tile_row(tile, r, row, 0);
     }
@@ -92,8 +92,9 @@ QK_INLINE void qk_transpose_conv2d_run(const qk_transpose_conv2d *p, const void 
     tile.y_stride = (size_t)p->window.o;
     tile.dots = NULL;
     qi_tile_place(&tile, scratch, QI_TILE);
-    for (int32_t at = 0; at < positions; at += QI_TILE) {
-        tile.rows = positions - at < QI_TILE ? positions - at : (int32_t)QI_TILE;
+    int32_t const step = qi_tile_rows(&tile, QI_TILE);
+    for (int32_t at = 0; at < positions; at += step) {
+        tile.rows = positions - at < step ? positions - at : step;
         tile.y_at = (size_t)at * tile.y_stride;
         qk_gather_rows(p, x, &tile, at);
         qi_run_tile(&tile);

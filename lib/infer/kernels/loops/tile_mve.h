@@ -7,14 +7,16 @@
  *
  *   sum of (s_x + a)(s_w + b) = sum of s_x s_w + a (sum of s_w) + b (sum of differences of x)
  *
- * The sum of s_w is found on the way. The last one is needed only where b is not 0. Loops of which
- * the last pass is shorter are the processor's own (WLSTP, LETP), which compilers do not write yet.
- * All sums may wrap, because the last one fits int32.
+ * The last sum is needed only where b is not 0. All sums may wrap, because the result fits int32.
+ * Loops of which the last pass is shorter are the processor's own (WLSTP, LETP), which compilers do
+ * not write yet.
+ *
+ * Four rows share the weights of a channel. Where a layer has only one row, four channels share it.
  */
 #ifndef QI_TILE_MVE_H
 #define QI_TILE_MVE_H
 
-#include "infer/kernels/loops/requant_quick.h"
+#include "infer/kernels/loops/requant_mve.h"
 #include "infer/kernels/parts/tile_layout.h"
 
 #if QK_MVE
@@ -26,11 +28,14 @@ QK_INLINE uint8_t qk_mve_flip(qi_codes c)
     return (uint8_t)(c.flip ^ 0x80);
 }
 
+/** Lay out row r, whose codes may be there already. */
 QK_INLINE void qk_mve_row(qi_tile *t, int32_t r, const uint8_t *codes)
 {
-    uint8_t *to = (uint8_t *)t->x + (size_t)r * qi_tile_pitch(t->depth);
+    uint8_t *to = (uint8_t *)qi_tile_stage(t, r);
     uint8x16_t const flips = vdupq_n_u8(qk_mve_flip(t->x_codes));
     int32_t sum = 0;
+    if (codes == to && qi_tile_is_plain(t))
+        return;
     for (int32_t left = (int32_t)t->depth; left > 0; left -= 16, codes += 16, to += 16) {
         mve_pred16_t const some = vctp8q((uint32_t)left);
         uint8x16_t const bytes = veorq_u8(vldrbq_z_u8(codes, some), flips);
@@ -40,199 +45,186 @@ QK_INLINE void qk_mve_row(qi_tile *t, int32_t r, const uint8_t *codes)
     t->sums[r] = sum + (int32_t)t->depth * (128 - t->x_codes.offset);
 }
 
-/** The sums of four rows with one channel, or of one row with two; and of weights. */
-typedef struct qk_mve_sums {
-    int32_t a, b, c, d, weights, weights2;
-} qk_mve_sums;
+/** Four rows of bytes. */
+typedef struct qk_mve_four {
+    const uint8_t *a, *b, *c, *d;
+} qk_mve_four;
 
-/** One channel with four rows, `pitch` bytes apart. flip: "" or a line that flips q0. */
-#define QK_MVE_QUAD(flip)                                                                          \
-    __asm__ volatile("wlstp.8 lr, %[n], 2f\n"                                                      \
-                     "1:\n"                                                                        \
-                     "vldrb.8 q0, [%[w]], #16\n" flip "vldrb.8 q1, [%[x0]], #16\n"                 \
-                     "vaddva.s8 %[s], q0\n"                                                        \
-                     "vmladava.s8 %[a], q0, q1\n"                                                  \
-                     "vldrb.8 q2, [%[x1]], #16\n"                                                  \
-                     "vmladava.s8 %[b], q0, q2\n"                                                  \
-                     "vldrb.8 q1, [%[x2]], #16\n"                                                  \
-                     "vmladava.s8 %[c], q0, q1\n"                                                  \
-                     "vldrb.8 q2, [%[x3]], #16\n"                                                  \
-                     "vmladava.s8 %[d], q0, q2\n"                                                  \
-                     "letp lr, 1b\n"                                                               \
-                     "2:\n"                                                                        \
-                     : [w] "+r"(w), [x0] "+r"(x0), [x1] "+r"(x1), [x2] "+r"(x2), [x3] "+r"(x3),    \
-                       [a] "+Te"(a), [b] "+Te"(b), [c] "+Te"(c), [d] "+Te"(d), [s] "+Te"(s)        \
-                     : [n] "r"(depth), [flips] "t"(flips)                                          \
-                     : "q0", "q1", "q2", "lr", "memory")
+/** For 16 bytes at a time of each of four rows, `work` adds the row in q0 or q1 to a sum. */
+#define QK_MVE_LOOP(first, a, b, c, d)                                                             \
+    "wlstp.8 lr, %[n], 2f\n"                                                                       \
+    "1:\n" first "vldrb.8 q0, [%[x0]], #16\n" a "vldrb.8 q1, [%[x1]], #16\n" b                     \
+    "vldrb.8 q0, [%[x2]], #16\n" c "vldrb.8 q1, [%[x3]], #16\n" d "letp lr, 1b\n"                  \
+    "2:\n"                                                                                         \
+    "vmov %q[sums][2], %q[sums][0], %[a], %[c]\n"                                                  \
+    "vmov %q[sums][3], %q[sums][1], %[b], %[d]\n"
 
-QK_APART void qk_mve_quad(const uint8_t *w, const uint8_t *x0, size_t pitch, size_t depth,
-                          uint8_t flip, qk_mve_sums *sums)
+/** The sums of products of four rows with the row w. */
+QK_HOT int32x4_t qk_mve_dots(const uint8_t *w, qk_mve_four x, size_t depth)
 {
-    const uint8_t *x1 = x0 + pitch, *x2 = x1 + pitch, *x3 = x2 + pitch;
-    uint8x16_t const flips = vdupq_n_u8(flip);
-    int32_t a = 0, b = 0, c = 0, d = 0, s = 0;
-    if (flip) {
-        QK_MVE_QUAD("veor q0, q0, %q[flips]\n");
-    } else {
-        QK_MVE_QUAD("");
-    }
-    sums->a = a;
-    sums->b = b;
-    sums->c = c;
-    sums->d = d;
-    sums->weights = s;
+    int32x4_t sums;
+    int32_t a = 0, b = 0, c = 0, d = 0;
+    __asm__ volatile(QK_MVE_LOOP("vldrb.8 q2, [%[w]], #16\n", "vmladava.s8 %[a], q0, q2\n",
+                                 "vmladava.s8 %[b], q1, q2\n", "vmladava.s8 %[c], q0, q2\n",
+                                 "vmladava.s8 %[d], q1, q2\n")
+                     : [w] "+r"(w), [x0] "+r"(x.a), [x1] "+r"(x.b), [x2] "+r"(x.c), [x3] "+r"(x.d),
+                       [a] "+Te"(a), [b] "+Te"(b), [c] "+Te"(c), [d] "+Te"(d), [sums] "=&t"(sums)
+                     : [n] "r"(depth)
+                     : "q0", "q1", "q2", "lr", "memory");
+    return sums;
 }
 
-/** One row with the weights of two channels. */
-QK_APART void qk_mve_two(const uint8_t *w0, const uint8_t *w1, const uint8_t *x, size_t depth,
-                         uint8_t flip, qk_mve_sums *sums)
+/** The sums of the bytes of four rows. */
+QK_HOT int32x4_t qk_mve_sums(qk_mve_four x, size_t depth)
 {
-    uint8x16_t const flips = vdupq_n_u8(flip);
-    int32_t a = 0, b = 0, s = 0, s2 = 0;
+    int32x4_t sums;
+    int32_t a = 0, b = 0, c = 0, d = 0;
+    __asm__ volatile(QK_MVE_LOOP("", "vaddva.s8 %[a], q0\n", "vaddva.s8 %[b], q1\n",
+                                 "vaddva.s8 %[c], q0\n", "vaddva.s8 %[d], q1\n")
+                     : [x0] "+r"(x.a), [x1] "+r"(x.b), [x2] "+r"(x.c), [x3] "+r"(x.d), [a] "+Te"(a),
+                       [b] "+Te"(b), [c] "+Te"(c), [d] "+Te"(d), [sums] "=&t"(sums)
+                     : [n] "r"(depth)
+                     : "q0", "q1", "lr", "memory");
+    return sums;
+}
+
+/** The sum of the bytes of one row. */
+QK_HOT int32_t qk_mve_sum(const uint8_t *x, size_t depth)
+{
+    int32_t sum = 0;
     __asm__ volatile("wlstp.8 lr, %[n], 2f\n"
                      "1:\n"
                      "vldrb.8 q0, [%[x]], #16\n"
-                     "vldrb.8 q1, [%[w0]], #16\n"
-                     "veor q1, q1, %q[flips]\n"
-                     "vldrb.8 q2, [%[w1]], #16\n"
-                     "veor q2, q2, %q[flips]\n"
-                     "vmladava.s8 %[a], q0, q1\n"
-                     "vaddva.s8 %[s], q1\n"
-                     "vmladava.s8 %[b], q0, q2\n"
-                     "vaddva.s8 %[s2], q2\n"
+                     "vaddva.s8 %[s], q0\n"
                      "letp lr, 1b\n"
                      "2:\n"
-                     : [w0] "+r"(w0), [w1] "+r"(w1), [x] "+r"(x), [a] "+Te"(a), [b] "+Te"(b),
-                       [s] "+Te"(s), [s2] "+Te"(s2)
-                     : [n] "r"(depth), [flips] "t"(flips)
-                     : "q0", "q1", "q2", "lr", "memory");
-    sums->a = a;
-    sums->b = b;
-    sums->weights = s;
-    sums->weights2 = s2;
+                     : [x] "+r"(x), [s] "+Te"(sum)
+                     : [n] "r"(depth)
+                     : "q0", "lr", "memory");
+    return sum;
 }
 
-/** The bytes of a channel's weights. */
+/** The sum of products of two rows. */
+QK_HOT int32_t qk_mve_dot(const uint8_t *w, const uint8_t *x, size_t depth)
+{
+    int32_t sum = 0;
+    __asm__ volatile("wlstp.8 lr, %[n], 2f\n"
+                     "1:\n"
+                     "vldrb.8 q0, [%[w]], #16\n"
+                     "vldrb.8 q1, [%[x]], #16\n"
+                     "vmladava.s8 %[s], q0, q1\n"
+                     "letp lr, 1b\n"
+                     "2:\n"
+                     : [w] "+r"(w), [x] "+r"(x), [s] "+Te"(sum)
+                     : [n] "r"(depth)
+                     : "q0", "q1", "lr", "memory");
+    return sum;
+}
+
+/** Can the weights be read where they are? */
+QK_INLINE int qk_mve_reads_weights(const qi_tile *t)
+{
+    return !(QK_PACKED && t->weights.packing) && t->weight_codes.flip;
+}
+
+/** The weights of a channel as signed bytes. */
 QK_INLINE const uint8_t *qk_mve_weights(const qi_tile *t, int32_t o)
 {
-    if (!QK_PACKED || !t->weights.packing)
-        return t->weights.first + (size_t)o * t->weights.bytes;
-    qi_unpack_row(&t->weights, (size_t)o, 0, t->depth, (uint8_t *)t->row);
-    return (const uint8_t *)t->row;
+    const uint8_t *first = t->weights.first + (size_t)o * t->weights.bytes;
+    uint8_t *row = (uint8_t *)t->row;
+    if (qk_mve_reads_weights(t))
+        return first;
+    if (QK_PACKED && t->weights.packing)
+        qi_unpack_row(&t->weights, (size_t)o, 0, t->depth, row);
+    else
+        memcpy(row, first, t->depth);
+    for (size_t i = 0; !t->weight_codes.flip && i < t->depth; i++)
+        row[i] ^= 0x80;
+    return row;
 }
 
-/** The sum of products of differences, from those of signed bytes. */
-QK_INLINE int32_t qk_mve_sum(const qi_tile *t, int32_t r, int32_t sum, int32_t weights)
+/** What is the same for all channels of a tile. */
+typedef struct qk_mve_job {
+    qk_mve_limits limits;
+    uint32x4_t rows, places; /* of the four lanes: rows of x; values of y */
+    uint32_t a, b;
+    size_t x1, x2, x3; /* bytes from the first of four rows to the others */
+} qk_mve_job;
+
+/** Four rows at a time; of fewer rows, the last one fills the lanes that are left. */
+QK_INLINE qk_mve_job qk_mve_job_of(const qi_tile *t)
 {
-    uint32_t const a = (uint32_t)(128 - t->x_codes.offset);
-    uint32_t const b = (uint32_t)(128 - t->weight_codes.offset);
-    return (int32_t)((uint32_t)sum + a * (uint32_t)weights + b * (uint32_t)t->sums[r]);
+    uint32_t const last = t->rows < 4 ? (uint32_t)t->rows - 1 : 3;
+    qk_mve_job j;
+    j.limits = qk_mve_limits_of(t->requant.zero_point, t->requant.lo, t->requant.hi);
+    j.rows = vminq_u32(vidupq_n_u32(0, 1), vdupq_n_u32(last));
+    j.places = vmulq_n_u32(j.rows, (uint32_t)t->y_stride);
+    j.a = (uint32_t)(128 - t->x_codes.offset);
+    j.b = (uint32_t)(128 - t->weight_codes.offset);
+    j.x1 = (last < 1 ? last : 1) * t->pitch;
+    j.x2 = (last < 2 ? last : 2) * t->pitch;
+    j.x3 = last * t->pitch;
+    return j;
 }
 
-QK_APART uint8_t qk_mve_code(const qi_tile *t, int32_t o, int32_t sum)
+/** Channel o of all rows. The last four rows may be computed in part a second time. */
+QK_INLINE void qk_mve_channel(const qi_tile *t, const qk_mve_job *j, int32_t o, const uint8_t *w)
 {
-    return (uint8_t)qi_requant_code(&t->requant, o, sum);
-}
-
-/** Channel o of the quad from row r on, of which `count` rows are used. */
-QK_INLINE void qk_mve_store(const qi_tile *t, int32_t o, int32_t r, int32_t count,
-                            const qk_mve_sums *s, uint8_t *y)
-{
-    y[0] = qk_mve_code(t, o, qk_mve_sum(t, r, s->a, s->weights));
-    y[t->y_stride] = qk_mve_code(t, o, qk_mve_sum(t, r + 1, s->b, s->weights));
-    y[2 * t->y_stride] = qk_mve_code(t, o, qk_mve_sum(t, r + 2, s->c, s->weights));
-    if (count > 3)
-        y[3 * t->y_stride] = qk_mve_code(t, o, qk_mve_sum(t, r + 3, s->d, s->weights));
-}
-
-/** What the quick way needs of a layer. */
-typedef struct qk_mve_quick {
-    int32x4_t lo, hi;
-    uint32x4_t places; /* of four rows of y */
-    int32_t a, zero_point;
-} qk_mve_quick;
-
-/** See requant_quick.h; the four values at once. VQRDMULH is SQRDMULH, VRSHL rounds ties up. */
-QK_INLINE void qk_mve_quick_store(const qk_mve_quick *q, const qi_requant *r, int32_t o,
-                                  const qk_mve_sums *s, uint8_t *y)
-{
-    int32x4_t v = vdupq_n_s32(s->a);
-    v = vsetq_lane_s32(s->b, v, 1);
-    v = vsetq_lane_s32(s->c, v, 2);
-    v = vsetq_lane_s32(s->d, v, 3);
-    v = vaddq_n_s32(v, (int32_t)((uint32_t)s->weights * (uint32_t)q->a + (uint32_t)r->bias[o]));
-    v = vqrdmulhq_n_s32(v, r->mult[o * r->mult_step]);
-    v = vaddq_s32(v, vshrq_n_s32(v, 31));
-    v = vrshlq_n_s32(v, qi_requant_shift(r, o));
-    v = vaddq_n_s32(v, q->zero_point);
-    v = vminq_s32(vmaxq_s32(v, q->lo), q->hi);
-    vstrbq_scatter_offset_s32((int8_t *)y, q->places, v);
-}
-
-/** All channels of all quads. */
-QK_INLINE void qk_mve_quads(const qi_tile *t)
-{
-    size_t const pitch = qi_tile_pitch(t->depth);
-    uint8_t const flip = qk_mve_flip(t->weight_codes);
-    int const has_zero = t->weight_codes.offset != 128;
-    qk_mve_quick q;
-    q.lo = vdupq_n_s32(t->requant.lo);
-    q.hi = vdupq_n_s32(t->requant.hi);
-    q.places = vmulq_n_u32(vidupq_n_u32(0, 1), (uint32_t)t->y_stride);
-    q.a = 128 - t->x_codes.offset;
-    q.zero_point = t->requant.zero_point;
-    for (int32_t o = t->first_channel; o < t->end_channel; o++) {
-        const uint8_t *w = qk_mve_weights(t, o), *x = (const uint8_t *)t->x;
-        int const is_quick = !has_zero && qk_is_quick(&t->requant, o);
-        uint8_t *y = (uint8_t *)t->y + t->y_at + (size_t)o;
-        for (int32_t left = t->rows; left >= 3; left -= 4, x += 4 * pitch, y += 4 * t->y_stride) {
-            qk_mve_sums sums;
-            qk_mve_quad(w, x, pitch, t->depth, flip, &sums);
-            if (is_quick && left >= 4)
-                qk_mve_quick_store(&q, &t->requant, o, &sums, y);
-            else
-                qk_mve_store(t, o, t->rows - left, left, &sums, y);
+    qk_mve_scale const scale = qk_mve_scale_of_rows(&t->requant, o);
+    int32_t const sum = (int32_t)(j->a * (uint32_t)qk_mve_sum(w, t->depth));
+    int32_t const last = t->rows < 4 ? 0 : t->rows - 4;
+    int8_t *y = (int8_t *)t->y + t->y_at + (size_t)o;
+    for (int32_t next = 0; next < t->rows; next += 4) {
+        int32_t const r = next < last ? next : last;
+        qk_mve_four x;
+        x.a = t->codes + (size_t)r * t->pitch;
+        x.b = x.a + j->x1;
+        x.c = x.a + j->x2;
+        x.d = x.a + j->x3;
+        int32x4_t sums = vaddq_n_s32(qk_mve_dots(w, x, t->depth), sum);
+        if (j->b) {
+            int32x4_t const of_x = vldrwq_gather_shifted_offset_s32(t->sums + r, j->rows);
+            sums = vaddq_s32(sums, vmulq_n_s32(of_x, (int32_t)j->b));
         }
+        sums = qk_mve_codes(&t->requant, &scale, &j->limits, o, 0, 4, sums);
+        vstrbq_scatter_offset_s32(y + (size_t)r * t->y_stride, j->places, sums);
     }
 }
 
-QK_INLINE void qk_mve_store_one(const qi_tile *t, int32_t o, int32_t r, int32_t sum,
-                                int32_t weights, uint8_t *y)
+/** Four channels of a single row; of fewer channels, the last one fills the lanes. */
+QK_INLINE void qk_mve_single(const qi_tile *t)
 {
-    int32_t const right = qk_mve_sum(t, r, sum, weights);
-    if (qk_is_quick(&t->requant, o)) {
-        qk_quick const q = qk_quick_of(&t->requant, o);
-        y[o] = qk_quick_code(&q, QK_CLAMP_ANY, right);
-    } else {
-        y[o] = qk_mve_code(t, o, right);
-    }
-}
-
-/** A single row: two channels share x, if their weights are not packed. */
-QK_INLINE void qk_mve_single(const qi_tile *t, int32_t r)
-{
-    const uint8_t *x = (const uint8_t *)t->x + (size_t)r * qi_tile_pitch(t->depth);
-    uint8_t *y = (uint8_t *)t->y + t->y_at + (size_t)r * t->y_stride;
-    uint8_t const flip = qk_mve_flip(t->weight_codes);
-    int32_t const step = QK_PACKED && t->weights.packing ? 1 : 2;
-    for (int32_t o = t->first_channel; o < t->end_channel; o += step) {
-        const uint8_t *w = qk_mve_weights(t, o);
-        int const has_two = step == 2 && o + 1 < t->end_channel;
-        qk_mve_sums s;
-        qk_mve_two(w, has_two ? w + t->weights.bytes : w, x, t->depth, flip, &s);
-        qk_mve_store_one(t, o, r, s.a, s.weights, y);
-        if (has_two)
-            qk_mve_store_one(t, o + 1, r, s.b, s.weights2, y);
+    qk_mve_limits const limits =
+        qk_mve_limits_of(t->requant.zero_point, t->requant.lo, t->requant.hi);
+    int32_t const a = 128 - t->x_codes.offset, b = 128 - t->weight_codes.offset;
+    int32_t const of_x = b ? b * t->sums[0] : 0;
+    int8_t *y = (int8_t *)t->y + t->y_at;
+    size_t const bytes = t->weights.bytes;
+    for (int32_t o = t->first_channel; o < t->end_channel; o += 4) {
+        int32_t const left = t->end_channel - o;
+        mve_pred16_t const some = vctp32q((uint32_t)left);
+        qk_mve_scale const scale = qk_mve_scale_of(&t->requant, o, some);
+        qk_mve_four w;
+        w.a = t->weights.first + (size_t)o * bytes;
+        w.b = left > 1 ? w.a + bytes : w.a;
+        w.c = left > 2 ? w.b + bytes : w.b;
+        w.d = left > 3 ? w.c + bytes : w.c;
+        int32x4_t sums = qk_mve_dots(t->codes, w, t->depth);
+        sums = vmlaq_n_s32(vaddq_n_s32(sums, of_x), qk_mve_sums(w, t->depth), a);
+        sums = qk_mve_codes(&t->requant, &scale, &limits, o, 1, left < 4 ? left : 4, sums);
+        vstrbq_p_s32(y + o, sums, some);
     }
 }
 
 QK_INLINE void qk_run_mve(const qi_tile *t)
 {
-    int32_t const left = t->rows % 4;
-    if (t->rows >= 3)
-        qk_mve_quads(t);
-    for (int32_t r = t->rows - left; left < 3 && r < t->rows; r++)
-        qk_mve_single(t, r);
+    if (t->rows == 1 && qk_mve_reads_weights(t)) {
+        qk_mve_single(t);
+        return;
+    }
+    qk_mve_job const j = qk_mve_job_of(t);
+    for (int32_t o = t->first_channel; o < t->end_channel; o++)
+        qk_mve_channel(t, &j, o, qk_mve_weights(t, o));
 }
 
 #else

@@ -1,0 +1,169 @@
+/**
+ * Requantization of four accumulators at a time on processors with Helium: of four rows and one
+ * channel, or of four channels. The same codes as qi_requant_code.
+ *
+ * VQRDMULH is SQRDMULH, and VRSHL shifts to the right by a negative number and rounds ties up. So
+ * ties go away from zero if 1 is first subtracted from numbers below 0, as in requant_quick.h.
+ */
+#ifndef QK_REQUANT_MVE_H
+#define QK_REQUANT_MVE_H
+
+#include "infer/kernels/loops/requant_quick.h"
+#include "infer/kernels/parts/requant.h"
+
+#if QK_MVE
+#include <arm_mve.h>
+
+/** How four accumulators, with their bias, are scaled. */
+typedef enum qk_mve_way { QK_MVE_QUICK, QK_MVE_DOUBLE, QK_MVE_ANY } qk_mve_way;
+
+/** mult: of QI_ROUND_DOUBLE the highest 31 bits of the significand. */
+typedef struct qk_mve_scale {
+    int32x4_t bias, mult, shift;
+    qk_mve_way way;
+} qk_mve_scale;
+
+/** What is the same for all outputs of a layer. */
+typedef struct qk_mve_limits {
+    int32x4_t lo, hi;
+    int32_t zero_point;
+} qk_mve_limits;
+
+QK_HOT qk_mve_limits qk_mve_limits_of(int32_t zero_point, int32_t lo, int32_t hi)
+{
+    qk_mve_limits l;
+    l.lo = vdupq_n_s32(lo);
+    l.hi = vdupq_n_s32(hi);
+    l.zero_point = zero_point;
+    return l;
+}
+
+/** x / 2^-shift, ties away from zero; shift: -31..-1, x above INT32_MIN. */
+QK_HOT int32x4_t qk_mve_divide(int32x4_t x, int32x4_t shift)
+{
+    return vrshlq_s32(vaddq_s32(x, vshrq_n_s32(x, 31)), shift);
+}
+
+/** The codes of values without zero_point. */
+QK_HOT int32x4_t qk_mve_limit(const qk_mve_limits *l, int32x4_t value)
+{
+    return vminq_s32(vmaxq_s32(vqaddq_n_s32(value, l->zero_point), l->lo), l->hi);
+}
+
+/** Numbers of the channels o..o+3, of which `some` exist; or of all channels. */
+QK_HOT int32x4_t qk_mve_numbers(const int32_t *first, int32_t o, int32_t step, mve_pred16_t some)
+{
+    return step ? vldrwq_z_s32(first + o, some) : vdupq_n_s32(*first);
+}
+
+QK_HOT int32x4_t qk_mve_shifts(const qi_requant *r, int32_t o, mve_pred16_t some)
+{
+    if (QK_NARROW_SHIFT && r->narrow_shift)
+        return r->shift_step ? vldrbq_z_s32(r->narrow_shift + o, some)
+                             : vdupq_n_s32(*r->narrow_shift);
+    return qk_mve_numbers(r->shift, o, r->shift_step, some);
+}
+
+/** The highest 31 of the 53 bits of each significand. */
+QK_HOT int32x4_t qk_mve_significands(const qi_requant *r, int32_t o, mve_pred16_t some)
+{
+    const uint32_t *mult = (const uint32_t *)r->mult + 2 * (o * r->mult_step);
+    uint32x4_t const places = vmulq_n_u32(vidupq_n_u32(0, 2), (uint32_t)r->mult_step);
+    uint32x4_t const low = vldrwq_gather_shifted_offset_z_u32(mult, places, some);
+    uint32x4_t const high = vldrwq_gather_shifted_offset_z_u32(mult + 1, places, some);
+    return vreinterpretq_s32_u32(vsliq_n_u32(vshrq_n_u32(low, 22), high, 10));
+}
+
+QK_HOT int qk_mve_all(mve_pred16_t p)
+{
+    return p == 0xffff;
+}
+
+QK_HOT int qk_mve_is_double(const qi_requant *r)
+{
+    return QK_DOUBLE && r->rounding == QI_ROUND_DOUBLE && (!QK_FRACTION || r->fraction == 0);
+}
+
+/** The channels o..o+3, of which `some` exist. */
+QK_HOT qk_mve_scale qk_mve_scale_of(const qi_requant *r, int32_t o, mve_pred16_t some)
+{
+    qk_mve_scale s;
+    int32x4_t const shift = qk_mve_shifts(r, o, some);
+    mve_pred16_t const is_less = vcmpltq_n_s32(shift, 0) | (mve_pred16_t)~some;
+    s.way = QK_MVE_ANY;
+    s.bias = vldrwq_z_s32(r->bias + o, some);
+    s.mult = s.shift = shift;
+    if (r->is_quick && qk_mve_all(is_less)) {
+        s.way = QK_MVE_QUICK;
+        s.mult = qk_mve_numbers(r->mult, o, r->mult_step, some);
+    } else if (qk_mve_is_double(r) &&
+               qk_mve_all(is_less & (vcmpgtq_n_s32(shift, -64) | (mve_pred16_t)~some))) {
+        s.way = QK_MVE_DOUBLE;
+        s.mult = qk_mve_significands(r, o, some);
+    }
+    return s;
+}
+
+/** The same of one channel for four rows. */
+QK_HOT qk_mve_scale qk_mve_scale_of_rows(const qi_requant *r, int32_t o)
+{
+    qk_mve_scale s;
+    int32_t const shift = qi_requant_shift(r, o);
+    s.way = QK_MVE_ANY;
+    s.bias = vdupq_n_s32(r->bias[o]);
+    s.mult = s.shift = vdupq_n_s32(shift);
+    if (r->is_quick && shift < 0) {
+        s.way = QK_MVE_QUICK;
+        s.mult = vdupq_n_s32(r->mult[o * r->mult_step]);
+    } else if (qk_mve_is_double(r) && shift < 0 && shift > -64) {
+        s.way = QK_MVE_DOUBLE;
+        s.mult = vdupq_n_s32((int32_t)(qi_requant_significand(r, o) >> 22));
+    }
+    return s;
+}
+
+/**
+ * QI_ROUND_DOUBLE for exponents e of -63..-1. With all bits of each factor used,
+ *
+ *   t = floor(acc 2^left mult / 2^31),   acc M = (t + d) 2^(e - left),   0 <= d < 2
+ *
+ * Rounding to 53 bits changes t + d by less than 1. So if t - 1 and t + 3 round to the same
+ * integer, ties up, then it is the value: no tie lies between them. Else the exact sum has to
+ * decide; then 0 is returned.
+ */
+QK_HOT int qk_mve_double(int32x4_t acc, const qk_mve_scale *s, int32x4_t *value)
+{
+    int32x4_t const left = vclsq_s32(acc), shift = vsubq_s32(s->shift, left);
+    int32x4_t const t = vqdmulhq_s32(vshlq_s32(acc, left), s->mult);
+    int32x4_t const low = vrshlq_s32(vqsubq_n_s32(t, 1), shift);
+    *value = vrshlq_s32(vqaddq_n_s32(t, 3), shift);
+    return vcmpneq_s32(low, *value) == 0;
+}
+
+/** The codes of n channels o + i step, one by one, for sums of products. */
+QK_APART int32x4_t qk_mve_any(const qi_requant *r, int32_t o, int32_t step, int32_t n,
+                              int32x4_t sums)
+{
+    int32_t codes[4];
+    vstrwq_s32(codes, sums);
+    for (int32_t i = 0; i < n; i++)
+        codes[i] = qi_requant_code(r, o + i * step, codes[i]);
+    return vldrwq_s32(codes);
+}
+
+/** The codes for sums of products of n channels (step 1), or of n = 4 rows of one (step 0). */
+QK_HOT int32x4_t qk_mve_codes(const qi_requant *r, const qk_mve_scale *s, const qk_mve_limits *l,
+                              int32_t o, int32_t step, int32_t n, int32x4_t sums)
+{
+    int32x4_t const acc = vaddq_s32(sums, s->bias);
+    int32x4_t value;
+    if (s->way == QK_MVE_QUICK)
+        return qk_mve_limit(l, qk_mve_divide(vqrdmulhq_s32(acc, s->mult), s->shift));
+    if (QK_DOUBLE && s->way == QK_MVE_DOUBLE && qk_mve_double(acc, s, &value))
+        return qk_mve_limit(l, value);
+    return qk_mve_any(r, o, step, n, sums);
+}
+
+#endif
+
+#endif
