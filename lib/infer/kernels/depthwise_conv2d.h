@@ -119,11 +119,10 @@ QK_INLINE void qk_depthwise_lines(const qk_depthwise_conv2d *p, const void *x, v
 QK_INLINE void qk_depthwise_conv2d_run(const qk_depthwise_conv2d *p, const void *x, void *y,
                                        void *scratch)
 {
-    int const is_quick = !QK_VECTORS && qk_depthwise_is_quick(p);
     int32_t const pixels = QK_MVE ? qk_turn_pixels(p, qk_depthwise_conv2d_scratch(p)) : 0;
-    if (QK_MVE && is_quick && pixels && qk_turn_serves(p))
+    if (QK_MVE && pixels && qk_turn_serves(p))
         qk_turn_run(p, (const uint8_t *)x, (uint8_t *)y, scratch, pixels);
-    else if (is_quick)
+    else if (!QK_VECTORS && qk_depthwise_is_quick(p))
         qk_depthwise_quads(p, (const uint8_t *)x, (uint8_t *)y, scratch);
     else
         qk_depthwise_lines(p, x, y, scratch);

@@ -1,6 +1,7 @@
 /**
- * depthwise_conv2d of 8-bit codes on processors with Helium, where the quick requantization serves
- * all channels, no channel is repeated, weights have no zero_point, and columns are not dilated.
+ * depthwise_conv2d of 8-bit codes on processors with Helium, where accumulators are rounded
+ * twice and never shifted left, no channel is repeated, weights have no zero_point, and columns are
+ * not dilated.
  *
  * An instruction sums sixteen products of neighbouring bytes. So a block of up to 16 channels, of
  * some output pixels of a line, is first turned: the KH bytes that a column of x has under the
@@ -98,7 +99,12 @@ typedef struct qk_turn {
 
 QK_INLINE int qk_turn_serves(const qk_depthwise_conv2d *p)
 {
-    return p->weight_codes.offset == 128 && p->window.dilation_w == 1;
+    int serves = p->multiplier == 1 && !(QK_WIDE && p->x_codes.is_wide) &&
+                 p->weight_codes.offset == 128 && p->window.dilation_w == 1 &&
+                 qk_mve_way_of(&p->requant) == QK_MVE_QUICK;
+    for (int32_t o = 0; serves && o < p->window.o; o++)
+        serves = qi_requant_shift(&p->requant, o) < 0;
+    return serves;
 }
 
 /**

@@ -15,7 +15,12 @@
 #include <arm_mve.h>
 
 /** How four accumulators, with their bias, are scaled. */
-typedef enum qk_mve_way { QK_MVE_QUICK, QK_MVE_DOUBLE, QK_MVE_ANY } qk_mve_way;
+typedef enum qk_mve_way {
+    QK_MVE_QUICK,  /* QI_ROUND_TWICE, all shifts below 0 */
+    QK_MVE_TWICE,  /* QI_ROUND_TWICE */
+    QK_MVE_DOUBLE, /* QI_ROUND_DOUBLE, all exponents in -63..-1 */
+    QK_MVE_ANY
+} qk_mve_way;
 
 /** mult: of QI_ROUND_DOUBLE the highest 31 bits of the significand. */
 typedef struct qk_mve_scale {
@@ -74,33 +79,36 @@ QK_HOT int32x4_t qk_mve_significands(const qi_requant *r, int32_t o, mve_pred16_
     return vreinterpretq_s32_u32(vsliq_n_u32(vshrq_n_u32(low, 22), high, 10));
 }
 
-QK_HOT int qk_mve_all(mve_pred16_t p)
+/** How a layer's accumulators are scaled, if no shift keeps them from it. */
+QK_HOT qk_mve_way qk_mve_way_of(const qi_requant *r)
 {
-    return p == 0xffff;
+    if (QK_FRACTION && r->fraction)
+        return QK_MVE_ANY;
+    return r->rounding == QI_ROUND_TWICE                 ? QK_MVE_QUICK
+           : QK_DOUBLE && r->rounding == QI_ROUND_DOUBLE ? QK_MVE_DOUBLE
+                                                         : QK_MVE_ANY;
 }
 
-QK_HOT int qk_mve_is_double(const qi_requant *r)
+/** The same for four shifts. */
+QK_HOT qk_mve_way qk_mve_way_of_shifts(qk_mve_way way, int32x4_t shift)
 {
-    return QK_DOUBLE && r->rounding == QI_ROUND_DOUBLE && (!QK_FRACTION || r->fraction == 0);
+    if (way == QK_MVE_QUICK && vmaxvq_s32(INT32_MIN, shift) >= 0)
+        return QK_MVE_TWICE;
+    if (QK_DOUBLE && way == QK_MVE_DOUBLE &&
+        (vmaxvq_s32(INT32_MIN, shift) >= 0 || vminvq_s32(INT32_MAX, shift) < -63))
+        return QK_MVE_ANY;
+    return way;
 }
 
 /** The channels o..o+3, of which `some` exist. */
 QK_HOT qk_mve_scale qk_mve_scale_of(const qi_requant *r, int32_t o, mve_pred16_t some)
 {
     qk_mve_scale s;
-    int32x4_t const shift = qk_mve_shifts(r, o, some);
-    mve_pred16_t const is_less = vcmpltq_n_s32(shift, 0) | (mve_pred16_t)~some;
-    s.way = QK_MVE_ANY;
     s.bias = vldrwq_z_s32(r->bias + o, some);
-    s.mult = s.shift = shift;
-    if (r->is_quick && qk_mve_all(is_less)) {
-        s.way = QK_MVE_QUICK;
-        s.mult = qk_mve_numbers(r->mult, o, r->mult_step, some);
-    } else if (qk_mve_is_double(r) &&
-               qk_mve_all(is_less & (vcmpgtq_n_s32(shift, -64) | (mve_pred16_t)~some))) {
-        s.way = QK_MVE_DOUBLE;
-        s.mult = qk_mve_significands(r, o, some);
-    }
+    s.shift = vpselq_s32(qk_mve_shifts(r, o, some), vdupq_n_s32(-1), some);
+    s.way = qk_mve_way_of_shifts(qk_mve_way_of(r), s.shift);
+    s.mult = QK_DOUBLE && s.way == QK_MVE_DOUBLE ? qk_mve_significands(r, o, some)
+                                                 : qk_mve_numbers(r->mult, o, r->mult_step, some);
     return s;
 }
 
@@ -108,18 +116,21 @@ QK_HOT qk_mve_scale qk_mve_scale_of(const qi_requant *r, int32_t o, mve_pred16_t
 QK_HOT qk_mve_scale qk_mve_scale_of_rows(const qi_requant *r, int32_t o)
 {
     qk_mve_scale s;
-    int32_t const shift = qi_requant_shift(r, o);
-    s.way = QK_MVE_ANY;
     s.bias = vdupq_n_s32(r->bias[o]);
-    s.mult = s.shift = vdupq_n_s32(shift);
-    if (r->is_quick && shift < 0) {
-        s.way = QK_MVE_QUICK;
-        s.mult = vdupq_n_s32(r->mult[o * r->mult_step]);
-    } else if (qk_mve_is_double(r) && shift < 0 && shift > -64) {
-        s.way = QK_MVE_DOUBLE;
-        s.mult = vdupq_n_s32((int32_t)(qi_requant_significand(r, o) >> 22));
-    }
+    s.shift = vdupq_n_s32(qi_requant_shift(r, o));
+    s.way = qk_mve_way_of_shifts(qk_mve_way_of(r), s.shift);
+    s.mult = vdupq_n_s32(QK_DOUBLE && s.way == QK_MVE_DOUBLE
+                             ? (int32_t)(qi_requant_significand(r, o) >> 22)
+                             : r->mult[o * r->mult_step]);
     return s;
+}
+
+/** qi_requantize. */
+QK_HOT int32x4_t qk_mve_twice(int32x4_t acc, const qk_mve_scale *s)
+{
+    int32x4_t const none = vdupq_n_s32(0), right = vminq_s32(s->shift, none);
+    int32x4_t const x = vqrdmulhq_s32(vqshlq_s32(acc, vmaxq_s32(s->shift, none)), s->mult);
+    return vrshlq_s32(vaddq_s32(x, vshrq_n_s32(vandq_s32(x, right), 31)), right);
 }
 
 /**
@@ -159,6 +170,8 @@ QK_HOT int32x4_t qk_mve_codes(const qi_requant *r, const qk_mve_scale *s, const 
     int32x4_t value;
     if (s->way == QK_MVE_QUICK)
         return qk_mve_limit(l, qk_mve_divide(vqrdmulhq_s32(acc, s->mult), s->shift));
+    if (s->way == QK_MVE_TWICE)
+        return qk_mve_limit(l, qk_mve_twice(acc, s));
     if (QK_DOUBLE && s->way == QK_MVE_DOUBLE && qk_mve_double(acc, s, &value))
         return qk_mve_limit(l, value);
     return qk_mve_any(r, o, step, n, sums);

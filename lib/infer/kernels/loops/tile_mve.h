@@ -191,35 +191,124 @@ QK_INLINE void qk_mve_channel(const qi_tile *t, const qk_mve_job *j, int32_t o, 
     }
 }
 
-/** Four channels of a single row; of fewer channels, the last one fills the lanes. */
-QK_INLINE void qk_mve_single(const qi_tile *t)
+/** What four channels are, in the order in which qk_mve_quick_rows reads it. */
+typedef struct qk_mve_channels {
+    int32_t constants[4]; /* the sums begin with them */
+    qk_mve_four w;
+    size_t y_step;
+    const uint8_t *y_end;
+    size_t x_gap; /* from what was read of a row of x to the next row */
+} qk_mve_channels;
+
+/** All rows of four channels, of which `some` exist, in the quick way. */
+QK_INLINE void qk_mve_quick_rows(const qi_tile *t, const qk_mve_channels *c,
+                                 const qk_mve_scale *scale, const qk_mve_limits *l, uint8_t *y,
+                                 mve_pred16_t some)
+{
+    const uint8_t *x = t->codes;
+    int32x4_t const zero = vdupq_n_s32(l->zero_point);
+    int32_t sum0 = some, sum1, sum2, sum3;
+    const uint8_t *w0, *w1, *w2, *w3;
+    __asm__ volatile(
+        "vmsr p0, %[a]\n"
+        "1:\n"
+        "ldrd %[a], %[b], [%[c]]\n"
+        "ldrd %[cc], %[d], [%[c], #8]\n"
+        "ldrd %[w0], %[w1], [%[c], #16]\n"
+        "ldrd %[w2], %[w3], [%[c], #24]\n"
+        "wlstp.8 lr, %[n], 3f\n"
+        "2:\n"
+        "vldrb.8 q2, [%[x]], #16\n"
+        "vldrb.8 q0, [%[w0]], #16\n"
+        "vmladava.s8 %[a], q0, q2\n"
+        "vldrb.8 q1, [%[w1]], #16\n"
+        "vmladava.s8 %[b], q1, q2\n"
+        "vldrb.8 q0, [%[w2]], #16\n"
+        "vmladava.s8 %[cc], q0, q2\n"
+        "vldrb.8 q1, [%[w3]], #16\n"
+        "vmladava.s8 %[d], q1, q2\n"
+        "letp lr, 2b\n"
+        "3:\n"
+        "vmov q0[2], q0[0], %[a], %[cc]\n"
+        "vmov q0[3], q0[1], %[b], %[d]\n"
+        "ldrd %[w0], %[w1], [%[c], #32]\n"
+        "vqrdmulh.s32 q0, q0, %q[mult]\n"
+        "vshr.s32 q1, q0, #31\n"
+        "vadd.i32 q0, q0, q1\n"
+        "ldr %[w2], [%[c], #40]\n"
+        "vrshl.s32 q0, q0, %q[shift]\n"
+        "vadd.i32 q0, q0, %q[zero]\n"
+        "vmax.s32 q0, q0, %q[lo]\n"
+        "vmin.s32 q0, q0, %q[hi]\n"
+        "add %[x], %[w2]\n"
+        "vpst\n"
+        "vstrbt.32 q0, [%[y]]\n"
+        "add %[y], %[w0]\n"
+        "cmp %[y], %[w1]\n"
+        "bne 1b\n"
+        : [x] "+r"(x), [y] "+r"(y), [a] "+Te"(sum0), [b] "=&Te"(sum1), [cc] "=&Te"(sum2),
+          [d] "=&Te"(sum3), [w0] "=&r"(w0), [w1] "=&r"(w1), [w2] "=&r"(w2), [w3] "=&r"(w3)
+        : [c] "r"(c), [n] "r"(t->depth), [mult] "t"(scale->mult), [shift] "t"(scale->shift),
+          [zero] "t"(zero), [lo] "t"(l->lo), [hi] "t"(l->hi)
+        : "q0", "q1", "q2", "lr", "cc", "memory");
+}
+
+/** All rows of n <= 4 channels from channel o on in any way. */
+QK_APART void qk_mve_rows(const qi_tile *t, const qk_mve_channels *c, const qk_mve_scale *scale,
+                          const qk_mve_limits *l, int32_t o, int32_t n, uint8_t *y)
+{
+    mve_pred16_t const some = vctp32q((uint32_t)n);
+    int32_t const b = 128 - t->weight_codes.offset;
+    int32x4_t const extra = vsubq_s32(vldrwq_s32(c->constants), scale->bias);
+    const uint8_t *x = t->codes;
+    for (int32_t r = 0; r < t->rows; r++, x += t->pitch, y += t->y_stride) {
+        int32x4_t sums = vaddq_s32(qk_mve_dots(x, c->w, t->depth), extra);
+        if (b)
+            sums = vaddq_n_s32(sums, (int32_t)((uint32_t)b * (uint32_t)t->sums[r]));
+        vstrbq_p_s32((int8_t *)y, qk_mve_codes(&t->requant, scale, l, o, 1, n, sums), some);
+    }
+}
+
+/** The weights of four channels; of n fewer, the last one fills the places. */
+QK_INLINE qk_mve_four qk_mve_four_weights(const qi_tile *t, int32_t o, int32_t n)
+{
+    size_t const bytes = t->weights.bytes;
+    qk_mve_four w;
+    w.a = t->weights.first + (size_t)o * bytes;
+    w.b = n > 1 ? w.a + bytes : w.a;
+    w.c = n > 2 ? w.b + bytes : w.b;
+    w.d = n > 3 ? w.c + bytes : w.c;
+    return w;
+}
+
+/** All channels, four at a time. */
+QK_INLINE void qk_mve_fours(const qi_tile *t)
 {
     qk_mve_limits const limits =
         qk_mve_limits_of(t->requant.zero_point, t->requant.lo, t->requant.hi);
-    int32_t const a = 128 - t->x_codes.offset, b = 128 - t->weight_codes.offset;
-    int32_t const of_x = b ? b * t->sums[0] : 0;
-    int8_t *y = (int8_t *)t->y + t->y_at;
-    size_t const bytes = t->weights.bytes;
-    for (int32_t o = t->first_channel; o < t->end_channel; o += 4) {
-        int32_t const left = t->end_channel - o;
-        mve_pred16_t const some = vctp32q((uint32_t)left);
+    int32_t const a = 128 - t->x_codes.offset;
+    uint8_t *y = (uint8_t *)t->y + t->y_at + (size_t)t->first_channel;
+    qk_mve_channels c;
+    c.y_step = t->y_stride;
+    c.x_gap = t->pitch - (t->depth + 15) / 16 * 16;
+    for (int32_t o = t->first_channel; o < t->end_channel; o += 4, y += 4) {
+        int32_t const left = t->end_channel - o, n = left < 4 ? left : 4;
+        mve_pred16_t const some = vctp32q((uint32_t)n);
         qk_mve_scale const scale = qk_mve_scale_of(&t->requant, o, some);
-        qk_mve_four w;
-        w.a = t->weights.first + (size_t)o * bytes;
-        w.b = left > 1 ? w.a + bytes : w.a;
-        w.c = left > 2 ? w.b + bytes : w.b;
-        w.d = left > 3 ? w.c + bytes : w.c;
-        int32x4_t sums = qk_mve_dots(t->codes, w, t->depth);
-        sums = vmlaq_n_s32(vaddq_n_s32(sums, of_x), qk_mve_sums(w, t->depth), a);
-        sums = qk_mve_codes(&t->requant, &scale, &limits, o, 1, left < 4 ? left : 4, sums);
-        vstrbq_p_s32(y + o, sums, some);
+        c.w = qk_mve_four_weights(t, o, n);
+        c.y_end = y + (size_t)t->rows * t->y_stride;
+        vstrwq_s32(c.constants, vmlaq_n_s32(scale.bias, qk_mve_sums(c.w, t->depth), a));
+        if (scale.way == QK_MVE_QUICK && t->weight_codes.offset == 128)
+            qk_mve_quick_rows(t, &c, &scale, &limits, y, some);
+        else
+            qk_mve_rows(t, &c, &scale, &limits, o, n, y);
     }
 }
 
 QK_INLINE void qk_run_mve(const qi_tile *t)
 {
-    if (t->rows == 1 && qk_mve_reads_weights(t)) {
-        qk_mve_single(t);
+    if (qk_mve_reads_weights(t)) {
+        qk_mve_fours(t);
         return;
     }
     qk_mve_job const j = qk_mve_job_of(t);
