@@ -15,7 +15,7 @@
 #ifndef QK_ADD_H
 #define QK_ADD_H
 
-#include "infer/kernels/pairs.h"
+#include "infer/kernels/loops/add_mve.h"
 
 QK_INLINE int32_t qk_add_twice(const qk_pairs *p, int32_t a, int32_t b)
 {
@@ -62,7 +62,8 @@ QK_INLINE int32_t qk_sub_once(const qk_pairs *p, int32_t a, int32_t b)
 
 QK_INLINE void qk_add_run(const qk_pairs *p, const void *a, const void *b, void *y, void *scratch)
 {
-    qk_pairs_run(p, qk_add_twice, 0, a, b, y, scratch);
+    qk_pairs_run_lines(p, qk_add_twice, QK_MVE ? qk_mve_add_line : qk_pairs_line, 0, a, b, y,
+                       scratch);
 }
 
 QK_INLINE void qk_add_once_run(const qk_pairs *p, const void *a, const void *b, void *y,

@@ -81,7 +81,25 @@ QK_APART void qk_pairs_table(const qk_pairs *p, const qk_operand *operand, const
         table[i] = qk_rescaled(p, r, (i ^ flip) - flip - from);
 }
 
-/** One run along the last axis. */
+/** Make one run of axes that lie side by side in both operands. */
+QK_INLINE void qk_pairs_merge(qk_pairs *p)
+{
+    for (int k = QK_PAIRS_RANK - 2; k >= 0; k--) {
+        size_t const n = p->dims[QK_PAIRS_RANK - 1];
+        if (p->dims[k] != 1 && (p->a.stride[k] != n * p->a.stride[QK_PAIRS_RANK - 1] ||
+                                p->b.stride[k] != n * p->b.stride[QK_PAIRS_RANK - 1]))
+            return;
+        p->dims[QK_PAIRS_RANK - 1] = n * p->dims[k];
+        p->dims[k] = 1;
+    }
+}
+
+/** Computes one run along the last axis. */
+typedef void qk_pairs_line_fn(const qk_pairs *p, qk_combine_fn *combine, const int32_t *table_a,
+                              const uint8_t *a, const int32_t *table_b, const uint8_t *b,
+                              uint8_t *y);
+
+/** The plain qk_pairs_line_fn. */
 QK_INLINE void qk_pairs_line(const qk_pairs *p, qk_combine_fn *combine, const int32_t *table_a,
                              const uint8_t *a, const int32_t *table_b, const uint8_t *b, uint8_t *y)
 {
@@ -103,14 +121,18 @@ QK_INLINE void qk_pairs_wide_line(const qk_pairs *p, qk_combine_fn *combine, con
 /**
  * All outputs, from differences q - zero_point or, if as_codes is set, from the codes themselves.
  */
-QK_INLINE void qk_pairs_run(const qk_pairs *p, qk_combine_fn *combine, int as_codes, const void *a,
-                            const void *b, void *y, void *scratch)
+QK_INLINE void qk_pairs_run_lines(const qk_pairs *pairs, qk_combine_fn *combine,
+                                  qk_pairs_line_fn *line, int as_codes, const void *a,
+                                  const void *b, void *y, void *scratch)
 {
+    qk_pairs merged = *pairs;
+    const qk_pairs *p = &merged;
     int const has_tables = !QK_WIDE || !p->is_wide;
     int32_t *table_a = (int32_t *)scratch;
     int32_t *table_b = has_tables ? table_a + QK_PAIRS_CODES : table_a;
     const size_t *sa = p->a.stride, *sb = p->b.stride;
     size_t to = 0;
+    qk_pairs_merge(&merged);
     if (has_tables) {
         qk_pairs_table(p, &p->a, &p->of_a, as_codes ? 0 : p->a.zero_point, table_a);
         qk_pairs_table(p, &p->b, &p->of_b, as_codes ? 0 : p->b.zero_point, table_b);
@@ -124,9 +146,15 @@ QK_INLINE void qk_pairs_run(const qk_pairs *p, qk_combine_fn *combine, int as_co
                     qk_pairs_wide_line(p, combine, (const int16_t *)a + from_a,
                                        (const int16_t *)b + from_b, (int16_t *)y + to);
                 else
-                    qk_pairs_line(p, combine, table_a, (const uint8_t *)a + from_a, table_b,
-                                  (const uint8_t *)b + from_b, (uint8_t *)y + to);
+                    line(p, combine, table_a, (const uint8_t *)a + from_a, table_b,
+                         (const uint8_t *)b + from_b, (uint8_t *)y + to);
             }
+}
+
+QK_INLINE void qk_pairs_run(const qk_pairs *p, qk_combine_fn *combine, int as_codes, const void *a,
+                            const void *b, void *y, void *scratch)
+{
+    qk_pairs_run_lines(p, combine, qk_pairs_line, as_codes, a, b, y, scratch);
 }
 
 #endif

@@ -126,10 +126,10 @@ QK_HOT qk_mve_scale qk_mve_scale_of_rows(const qi_requant *r, int32_t o)
 }
 
 /** qi_requantize. */
-QK_HOT int32x4_t qk_mve_twice(int32x4_t acc, const qk_mve_scale *s)
+QK_HOT int32x4_t qk_mve_twice(int32x4_t acc, int32x4_t mult, int32x4_t shift)
 {
-    int32x4_t const none = vdupq_n_s32(0), right = vminq_s32(s->shift, none);
-    int32x4_t const x = vqrdmulhq_s32(vqshlq_s32(acc, vmaxq_s32(s->shift, none)), s->mult);
+    int32x4_t const none = vdupq_n_s32(0), right = vminq_s32(shift, none);
+    int32x4_t const x = vqrdmulhq_s32(vqshlq_s32(acc, vmaxq_s32(shift, none)), mult);
     return vrshlq_s32(vaddq_s32(x, vshrq_n_s32(vandq_s32(x, right), 31)), right);
 }
 
@@ -171,7 +171,7 @@ QK_HOT int32x4_t qk_mve_codes(const qi_requant *r, const qk_mve_scale *s, const 
     if (s->way == QK_MVE_QUICK)
         return qk_mve_limit(l, qk_mve_divide(vqrdmulhq_s32(acc, s->mult), s->shift));
     if (s->way == QK_MVE_TWICE)
-        return qk_mve_limit(l, qk_mve_twice(acc, s));
+        return qk_mve_limit(l, qk_mve_twice(acc, s->mult, s->shift));
     if (QK_DOUBLE && s->way == QK_MVE_DOUBLE && qk_mve_double(acc, s, &value))
         return qk_mve_limit(l, value);
     return qk_mve_any(r, o, step, n, sums);

@@ -254,8 +254,8 @@ QK_INLINE void qk_mve_quick_rows(const qi_tile *t, const qk_mve_channels *c,
 }
 
 /** All rows of n <= 4 channels from channel o on in any way. */
-QK_APART void qk_mve_rows(const qi_tile *t, const qk_mve_channels *c, const qk_mve_scale *scale,
-                          const qk_mve_limits *l, int32_t o, int32_t n, uint8_t *y)
+QK_HOT void qk_mve_rows(const qi_tile *t, const qk_mve_channels *c, const qk_mve_scale *scale,
+                        const qk_mve_limits *l, int32_t o, int32_t n, uint8_t *y)
 {
     mve_pred16_t const some = vctp32q((uint32_t)n);
     int32_t const b = 128 - t->weight_codes.offset;
