@@ -11,6 +11,7 @@
 #ifndef QK_POOL_H
 #define QK_POOL_H
 
+#include "infer/kernels/loops/pool_mve.h"
 #include "infer/kernels/loops/pool_quads.h"
 
 /** Computes one output pixel of a pool; x: the picture. */
@@ -86,7 +87,11 @@ QK_INLINE void qk_average_pool2d_run(const qk_pool *p, const void *x, void *y, v
     if (QK_WIDE && p->is_wide)
         qk_pool_all(p, qk_average_wide_pixel, x, y, (int32_t *)scratch);
     else
-        qk_pool_all(p, QK_VECTORS ? qk_average_pixel : qk_average_quads, x, y, (int32_t *)scratch);
+        qk_pool_all(p,
+                    QK_VECTORS ? qk_average_pixel
+                    : QK_MVE   ? qk_mve_average
+                               : qk_average_quads,
+                    x, y, (int32_t *)scratch);
 }
 
 /* ------------------------------------------------------------------ max */
