@@ -99,7 +99,7 @@ typedef struct qk_turn {
 
 QK_INLINE int qk_turn_serves(const qk_depthwise_conv2d *p)
 {
-    int serves = p->multiplier == 1 && !(QK_WIDE && p->x_codes.is_wide) &&
+    int serves = p->multiplier == 1 && p->window.c >= 4 && !(QK_WIDE && p->x_codes.is_wide) &&
                  p->weight_codes.offset == 128 && p->window.dilation_w == 1 &&
                  qk_mve_way_of(&p->requant) == QK_MVE_QUICK;
     for (int32_t o = 0; serves && o < p->window.o; o++)
@@ -134,41 +134,39 @@ QK_INLINE void qk_turn_line(const uint8_t *x, size_t step, int32_t n, int32_t co
     }
 }
 
-/** Turn the weights of line ky of the kernel, of the channels o..o+count-1. */
-QK_INLINE void qk_turn_weights_line(const qk_depthwise_conv2d *p, int32_t o, int32_t count,
-                                    int32_t ky, uint8_t *to, size_t pitch)
+/** Turn the weights of line ky of the kernel, of the channels o..o+3. */
+QK_INLINE void qk_turn_weights_line(const qk_depthwise_conv2d *p, int32_t o, int32_t ky,
+                                    uint8_t *to, size_t pitch)
 {
     int32_t const wide = p->window.kernel_w;
     size_t const channels = (size_t)p->window.c, step = (size_t)p->window.kernel_h;
     size_t at = (size_t)ky * (size_t)wide * channels + (size_t)o;
     uint8_t const flip = qk_mve_flip(p->weight_codes);
-    uint8_t pixel[QK_TURN_CHANNELS];
+    uint8_t pixel[4];
     if (!QK_PACKED || !p->weights.packing) {
-        qk_turn_line(p->weights.first + at, channels, wide, count, flip, to, pitch, step);
+        qk_turn_line(p->weights.first + at, channels, wide, 4, flip, to, pitch, step);
         return;
     }
     for (int32_t kx = 0; kx < wide; kx++, at += channels, to += step) {
-        qi_unpack_row(&p->weights, 0, at, (size_t)count, pixel);
-        qk_turn_line(pixel, 0, 1, count, flip, to, pitch, step);
+        qi_unpack_row(&p->weights, 0, at, 4, pixel);
+        qk_turn_line(pixel, 0, 1, 4, flip, to, pitch, step);
     }
 }
 
-/** Write the numbers and weights of the channels o..o+count-1; count <= 4. */
-QK_INLINE void qk_turn_quad(const qk_depthwise_conv2d *p, const qk_turn *t, int32_t o,
-                            int32_t count, uint8_t *to)
+/** Write the numbers and weights of the channels o..o+3. */
+QK_INLINE void qk_turn_quad(const qk_depthwise_conv2d *p, const qk_turn *t, int32_t o, uint8_t *to)
 {
     const qi_requant *r = &p->requant;
     int32_t *numbers = (int32_t *)(void *)to;
-    mve_pred16_t const some = vctp32q((uint32_t)count);
     uint8_t *w = to + QK_TURN_NUMBERS;
     memset(w, 0, 4 * t->weights);
     for (int32_t ky = 0; ky < p->window.kernel_h; ky++)
-        qk_turn_weights_line(p, o, count, ky, w + ky, t->weights);
-    for (int32_t c = 0; c < count; c++)
+        qk_turn_weights_line(p, o, ky, w + ky, t->weights);
+    for (int32_t c = 0; c < 4; c++)
         numbers[c] = r->bias[o + c] +
                      (128 - p->x_codes.offset) * qk_mve_sum(w + (size_t)c * t->weights, t->weights);
-    vstrwq_s32(numbers + 4, qk_mve_numbers(r->mult, o, r->mult_step, some));
-    vstrwq_s32(numbers + 8, qk_mve_shifts(r, o, some));
+    vstrwq_s32(numbers + 4, qk_mve_numbers(r->mult, o, r->mult_step));
+    vstrwq_s32(numbers + 8, qk_mve_shifts(r, o));
     vstrwq_s32(numbers + 12, vdupq_n_s32(r->lo));
     vstrwq_s32(numbers + 16, vdupq_n_s32(r->hi));
 }
@@ -204,7 +202,7 @@ typedef struct qk_turn_pixels_at {
     const uint8_t *x;
     uint8_t *y;
     size_t x_step, y_step;
-    int32_t n, left; /* pixels; channels that exist */
+    int32_t n; /* pixels */
 } qk_turn_pixels_at;
 
 /** n pixels of a quad whose weights are one vector. */
@@ -212,9 +210,8 @@ QK_HOT void qk_turn_short(const uint8_t *quad, qk_turn_pixels_at at, int32_t zer
 {
     const uint8_t *x = at.x;
     uint8_t *y = at.y;
-    int32_t a = at.n, b = vctp32q((uint32_t)at.left), c, d; /* at first */
+    int32_t a = at.n, b, c, d; /* at first */
     __asm__ volatile(
-        "vmsr p0, %[b]\n"
         "vldrw.32 q6, [%[quad]]\n"
         "vldrw.32 q4, [%[quad], #16]\n"
         "vldrw.32 q5, [%[quad], #32]\n"
@@ -245,11 +242,10 @@ QK_HOT void qk_turn_short(const uint8_t *quad, qk_turn_pixels_at at, int32_t zer
         "vmax.s32 q7, q7, q3\n"
         "vldrw.32 q3, [%[quad], #64]\n"
         "vmin.s32 q7, q7, q3\n"
-        "vpst\n"
-        "vstrbt.32 q7, [%[y]]\n"
+        "vstrb.32 q7, [%[y]]\n"
         "add %[y], %[y_step]\n"
         "le lr, 1b\n"
-        : [x] "+r"(x), [y] "+r"(y), [a] "+Te"(a), [b] "+Te"(b), [c] "=&Te"(c), [d] "=&Te"(d)
+        : [x] "+r"(x), [y] "+r"(y), [a] "+Te"(a), [b] "=&Te"(b), [c] "=&Te"(c), [d] "=&Te"(d)
         : [quad] "r"(quad), [x_step] "r"(at.x_step), [y_step] "r"(at.y_step), [zero] "r"(zero_point)
         : "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "lr", "memory");
 }
@@ -260,7 +256,6 @@ QK_APART void qk_turn_long(const uint8_t *quad, qk_turn_pixels_at at, int32_t ze
 {
     const int32_t *numbers = (const int32_t *)(const void *)quad;
     const uint8_t *w = quad + QK_TURN_NUMBERS;
-    mve_pred16_t const some = vctp32q((uint32_t)at.left);
     qk_mve_limits const limits = qk_mve_limits_of(zero_point, numbers[12], numbers[16]);
     for (int32_t i = 0; i < at.n; i++, at.x += at.x_step, at.y += at.y_step) {
         int32_t sums[4];
@@ -268,7 +263,7 @@ QK_APART void qk_turn_long(const uint8_t *quad, qk_turn_pixels_at at, int32_t ze
             sums[c] = numbers[c] + qk_mve_dot(w + c * weights, at.x + c * pitch, weights);
         int32x4_t const product = vqrdmulhq_s32(vldrwq_s32(sums), vldrwq_s32(numbers + 4));
         int32x4_t const value = qk_mve_divide(product, vldrwq_s32(numbers + 8));
-        vstrbq_p_s32((int8_t *)at.y, qk_mve_limit(&limits, value), some);
+        vstrbq_s32((int8_t *)at.y, qk_mve_limit(&limits, value));
     }
 }
 
@@ -285,8 +280,10 @@ QK_INLINE void qk_turn_picture(const qk_depthwise_conv2d *p, const qk_turn *t, c
             const uint8_t *quad = t->quads;
             at.n = g->ow - ox < t->pixels ? g->ow - ox : t->pixels;
             qk_turn_columns_of(p, t, x, count, oy, ox, at.n);
-            for (at.left = count, at.x = t->columns, at.y = y; at.left > 0;
-                 at.left -= 4, at.x += 4 * t->pitch, at.y += 4) {
+            for (int32_t next = 0; next < count; next += 4) { /* the last one may overlap */
+                int32_t const c = next < count - 4 ? next : count - 4;
+                at.x = t->columns + (size_t)c * t->pitch;
+                at.y = y + c;
                 if (t->weights == 16)
                     qk_turn_short(quad, at, p->requant.zero_point);
                 else
@@ -311,10 +308,11 @@ QK_INLINE void qk_turn_run(const qk_depthwise_conv2d *p, const uint8_t *x, uint8
     t.columns = t.quads + (size_t)channels / 4 * quad;
     t.pixels = pixels;
     memset(t.zeros, qi_zero_byte(p->x_codes), sizeof t.zeros);
-    for (int32_t o = 0; o < g->c; o += channels) {
+    for (int32_t next = 0; next < g->c; next += channels) {
+        int32_t const o = next < g->c - 4 ? next : g->c - 4;
         int32_t const count = g->c - o < channels ? g->c - o : channels;
         for (int32_t c = 0; c < count; c += 4)
-            qk_turn_quad(p, &t, o + c, count - c < 4 ? count - c : 4,
+            qk_turn_quad(p, &t, o + (c < count - 4 ? c : count - 4),
                          t.quads + (size_t)c / 4 * quad);
         for (int32_t n = 0; n < g->n; n++)
             qk_turn_picture(p, &t, x + (size_t)n * picture + o, count,

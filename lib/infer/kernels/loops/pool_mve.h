@@ -4,8 +4,7 @@
  * Codes are summed in 16 bits, at most QK_MVE_PIXELS of them, then in 32 bits. For 2..255 pixels
  * the quotient needs no division. With m = |sum| + n / 2 < 2^16 and r = 2^32 / n, rounded up,
  *
- *   m / n <= m r / 2^32 <= m / n + m / 2^32 < m / n + 1 / n,   so   floor(m r / 2^32) = floor(m /
- * n)
+ *   m / n <= m r / 2^32 < m / n + 1 / n,   so that   floor(m r / 2^32) = floor(m / n)
  */
 #ifndef QK_POOL_MVE_H
 #define QK_POOL_MVE_H

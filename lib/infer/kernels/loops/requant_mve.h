@@ -55,28 +55,26 @@ QK_HOT int32x4_t qk_mve_limit(const qk_mve_limits *l, int32x4_t value)
     return vminq_s32(vmaxq_s32(vqaddq_n_s32(value, l->zero_point), l->lo), l->hi);
 }
 
-/** Numbers of the channels o..o+3, of which `some` exist; or of all channels. */
-QK_HOT int32x4_t qk_mve_numbers(const int32_t *first, int32_t o, int32_t step, mve_pred16_t some)
+/** Numbers of the channels o..o+3, or of all channels. */
+QK_HOT int32x4_t qk_mve_numbers(const int32_t *first, int32_t o, int32_t step)
 {
-    return step ? vldrwq_z_s32(first + o, some) : vdupq_n_s32(*first);
+    return step ? vldrwq_s32(first + o) : vdupq_n_s32(*first);
 }
 
-QK_HOT int32x4_t qk_mve_shifts(const qi_requant *r, int32_t o, mve_pred16_t some)
+QK_HOT int32x4_t qk_mve_shifts(const qi_requant *r, int32_t o)
 {
     if (QK_NARROW_SHIFT && r->narrow_shift)
-        return r->shift_step ? vldrbq_z_s32(r->narrow_shift + o, some)
-                             : vdupq_n_s32(*r->narrow_shift);
-    return qk_mve_numbers(r->shift, o, r->shift_step, some);
+        return r->shift_step ? vldrbq_s32(r->narrow_shift + o) : vdupq_n_s32(*r->narrow_shift);
+    return qk_mve_numbers(r->shift, o, r->shift_step);
 }
 
 /** The highest 31 of the 53 bits of each significand. */
-QK_HOT int32x4_t qk_mve_significands(const qi_requant *r, int32_t o, mve_pred16_t some)
+QK_HOT int32x4_t qk_mve_significands(const qi_requant *r, int32_t o)
 {
-    const uint32_t *mult = (const uint32_t *)r->mult + 2 * (o * r->mult_step);
-    uint32x4_t const places = vmulq_n_u32(vidupq_n_u32(0, 2), (uint32_t)r->mult_step);
-    uint32x4_t const low = vldrwq_gather_shifted_offset_z_u32(mult, places, some);
-    uint32x4_t const high = vldrwq_gather_shifted_offset_z_u32(mult + 1, places, some);
-    return vreinterpretq_s32_u32(vsliq_n_u32(vshrq_n_u32(low, 22), high, 10));
+    if (!r->mult_step)
+        return vdupq_n_s32((int32_t)(qi_requant_significand(r, 0) >> 22));
+    uint32x4x2_t const halves = vld2q_u32((const uint32_t *)r->mult + 2 * o);
+    return vreinterpretq_s32_u32(vsliq_n_u32(vshrq_n_u32(halves.val[0], 22), halves.val[1], 10));
 }
 
 /** How a layer's accumulators are scaled, if no shift keeps them from it. */
@@ -100,15 +98,15 @@ QK_HOT qk_mve_way qk_mve_way_of_shifts(qk_mve_way way, int32x4_t shift)
     return way;
 }
 
-/** The channels o..o+3, of which `some` exist. */
-QK_HOT qk_mve_scale qk_mve_scale_of(const qi_requant *r, int32_t o, mve_pred16_t some)
+/** The channels o..o+3. */
+QK_HOT qk_mve_scale qk_mve_scale_of(const qi_requant *r, int32_t o)
 {
     qk_mve_scale s;
-    s.bias = vldrwq_z_s32(r->bias + o, some);
-    s.shift = vpselq_s32(qk_mve_shifts(r, o, some), vdupq_n_s32(-1), some);
+    s.bias = vldrwq_s32(r->bias + o);
+    s.shift = qk_mve_shifts(r, o);
     s.way = qk_mve_way_of_shifts(qk_mve_way_of(r), s.shift);
-    s.mult = QK_DOUBLE && s.way == QK_MVE_DOUBLE ? qk_mve_significands(r, o, some)
-                                                 : qk_mve_numbers(r->mult, o, r->mult_step, some);
+    s.mult = QK_DOUBLE && s.way == QK_MVE_DOUBLE ? qk_mve_significands(r, o)
+                                                 : qk_mve_numbers(r->mult, o, r->mult_step);
     return s;
 }
 
@@ -151,20 +149,19 @@ QK_HOT int qk_mve_double(int32x4_t acc, const qk_mve_scale *s, int32x4_t *value)
     return vcmpneq_s32(low, *value) == 0;
 }
 
-/** The codes of n channels o + i step, one by one, for sums of products. */
-QK_APART int32x4_t qk_mve_any(const qi_requant *r, int32_t o, int32_t step, int32_t n,
-                              int32x4_t sums)
+/** The codes of the channels o + i step, one by one, for sums of products. */
+QK_APART int32x4_t qk_mve_any(const qi_requant *r, int32_t o, int32_t step, int32x4_t sums)
 {
     int32_t codes[4];
     vstrwq_s32(codes, sums);
-    for (int32_t i = 0; i < n; i++)
+    for (int32_t i = 0; i < 4; i++)
         codes[i] = qi_requant_code(r, o + i * step, codes[i]);
     return vldrwq_s32(codes);
 }
 
-/** The codes for sums of products of n channels (step 1), or of n = 4 rows of one (step 0). */
+/** The codes for sums of products of four channels (step 1), or of four rows of one (step 0). */
 QK_HOT int32x4_t qk_mve_codes(const qi_requant *r, const qk_mve_scale *s, const qk_mve_limits *l,
-                              int32_t o, int32_t step, int32_t n, int32x4_t sums)
+                              int32_t o, int32_t step, int32x4_t sums)
 {
     int32x4_t const acc = vaddq_s32(sums, s->bias);
     int32x4_t value;
@@ -174,7 +171,7 @@ QK_HOT int32x4_t qk_mve_codes(const qi_requant *r, const qk_mve_scale *s, const 
         return qk_mve_limit(l, qk_mve_twice(acc, s->mult, s->shift));
     if (QK_DOUBLE && s->way == QK_MVE_DOUBLE && qk_mve_double(acc, s, &value))
         return qk_mve_limit(l, value);
-    return qk_mve_any(r, o, step, n, sums);
+    return qk_mve_any(r, o, step, sums);
 }
 
 #endif

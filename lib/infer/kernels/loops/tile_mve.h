@@ -186,7 +186,7 @@ QK_INLINE void qk_mve_channel(const qi_tile *t, const qk_mve_job *j, int32_t o, 
             int32x4_t const of_x = vldrwq_gather_shifted_offset_s32(t->sums + r, j->rows);
             sums = vaddq_s32(sums, vmulq_n_s32(of_x, (int32_t)j->b));
         }
-        sums = qk_mve_codes(&t->requant, &scale, &j->limits, o, 0, 4, sums);
+        sums = qk_mve_codes(&t->requant, &scale, &j->limits, o, 0, sums);
         vstrbq_scatter_offset_s32(y + (size_t)r * t->y_stride, j->places, sums);
     }
 }
@@ -200,17 +200,15 @@ typedef struct qk_mve_channels {
     size_t x_gap; /* from what was read of a row of x to the next row */
 } qk_mve_channels;
 
-/** All rows of four channels, of which `some` exist, in the quick way. */
+/** All rows of four channels in the quick way. */
 QK_INLINE void qk_mve_quick_rows(const qi_tile *t, const qk_mve_channels *c,
-                                 const qk_mve_scale *scale, const qk_mve_limits *l, uint8_t *y,
-                                 mve_pred16_t some)
+                                 const qk_mve_scale *scale, const qk_mve_limits *l, uint8_t *y)
 {
     const uint8_t *x = t->codes;
     int32x4_t const zero = vdupq_n_s32(l->zero_point);
-    int32_t sum0 = some, sum1, sum2, sum3;
+    int32_t sum0, sum1, sum2, sum3;
     const uint8_t *w0, *w1, *w2, *w3;
     __asm__ volatile(
-        "vmsr p0, %[a]\n"
         "1:\n"
         "ldrd %[a], %[b], [%[c]]\n"
         "ldrd %[cc], %[d], [%[c], #8]\n"
@@ -241,74 +239,134 @@ QK_INLINE void qk_mve_quick_rows(const qi_tile *t, const qk_mve_channels *c,
         "vmax.s32 q0, q0, %q[lo]\n"
         "vmin.s32 q0, q0, %q[hi]\n"
         "add %[x], %[w2]\n"
-        "vpst\n"
-        "vstrbt.32 q0, [%[y]]\n"
+        "vstrb.32 q0, [%[y]]\n"
         "add %[y], %[w0]\n"
         "cmp %[y], %[w1]\n"
         "bne 1b\n"
-        : [x] "+r"(x), [y] "+r"(y), [a] "+Te"(sum0), [b] "=&Te"(sum1), [cc] "=&Te"(sum2),
+        : [x] "+r"(x), [y] "+r"(y), [a] "=&Te"(sum0), [b] "=&Te"(sum1), [cc] "=&Te"(sum2),
           [d] "=&Te"(sum3), [w0] "=&r"(w0), [w1] "=&r"(w1), [w2] "=&r"(w2), [w3] "=&r"(w3)
         : [c] "r"(c), [n] "r"(t->depth), [mult] "t"(scale->mult), [shift] "t"(scale->shift),
           [zero] "t"(zero), [lo] "t"(l->lo), [hi] "t"(l->hi)
         : "q0", "q1", "q2", "lr", "cc", "memory");
 }
 
-/** All rows of n <= 4 channels from channel o on in any way. */
-QK_HOT void qk_mve_rows(const qi_tile *t, const qk_mve_channels *c, const qk_mve_scale *scale,
-                        const qk_mve_limits *l, int32_t o, int32_t n, uint8_t *y)
+/** All rows of the channels o..o+3 in any way. */
+QK_APART void qk_mve_rows(const qi_tile *t, const qk_mve_channels *c, const qk_mve_scale *scale,
+                          const qk_mve_limits *l, int32_t o, uint8_t *y)
 {
-    mve_pred16_t const some = vctp32q((uint32_t)n);
-    int32_t const b = 128 - t->weight_codes.offset;
+    uint32_t const b = (uint32_t)(128 - t->weight_codes.offset);
     int32x4_t const extra = vsubq_s32(vldrwq_s32(c->constants), scale->bias);
     const uint8_t *x = t->codes;
     for (int32_t r = 0; r < t->rows; r++, x += t->pitch, y += t->y_stride) {
         int32x4_t sums = vaddq_s32(qk_mve_dots(x, c->w, t->depth), extra);
         if (b)
-            sums = vaddq_n_s32(sums, (int32_t)((uint32_t)b * (uint32_t)t->sums[r]));
-        vstrbq_p_s32((int8_t *)y, qk_mve_codes(&t->requant, scale, l, o, 1, n, sums), some);
+            sums = vaddq_n_s32(sums, (int32_t)(b * (uint32_t)t->sums[r]));
+        vstrbq_s32((int8_t *)y, qk_mve_codes(&t->requant, scale, l, o, 1, sums));
     }
 }
 
-/** The weights of four channels; of n fewer, the last one fills the places. */
-QK_INLINE qk_mve_four qk_mve_four_weights(const qi_tile *t, int32_t o, int32_t n)
+QK_INLINE qk_mve_four qk_mve_four_weights(const qi_tile *t, int32_t o)
 {
     size_t const bytes = t->weights.bytes;
     qk_mve_four w;
     w.a = t->weights.first + (size_t)o * bytes;
-    w.b = n > 1 ? w.a + bytes : w.a;
-    w.c = n > 2 ? w.b + bytes : w.b;
-    w.d = n > 3 ? w.c + bytes : w.c;
+    w.b = w.a + bytes;
+    w.c = w.b + bytes;
+    w.d = w.c + bytes;
     return w;
 }
 
-/** All channels, four at a time. */
+/** All channels, at least four, of any number of rows. The last four may overlap others. */
 QK_INLINE void qk_mve_fours(const qi_tile *t)
 {
     qk_mve_limits const limits =
         qk_mve_limits_of(t->requant.zero_point, t->requant.lo, t->requant.hi);
-    int32_t const a = 128 - t->x_codes.offset;
-    uint8_t *y = (uint8_t *)t->y + t->y_at + (size_t)t->first_channel;
+    int32_t const a = 128 - t->x_codes.offset, last = t->end_channel - 4;
     qk_mve_channels c;
     c.y_step = t->y_stride;
     c.x_gap = t->pitch - (t->depth + 15) / 16 * 16;
-    for (int32_t o = t->first_channel; o < t->end_channel; o += 4, y += 4) {
-        int32_t const left = t->end_channel - o, n = left < 4 ? left : 4;
-        mve_pred16_t const some = vctp32q((uint32_t)n);
-        qk_mve_scale const scale = qk_mve_scale_of(&t->requant, o, some);
-        c.w = qk_mve_four_weights(t, o, n);
+    for (int32_t next = t->first_channel; next < t->end_channel; next += 4) {
+        int32_t const o = next < last ? next : last;
+        uint8_t *y = (uint8_t *)t->y + t->y_at + (size_t)o;
+        qk_mve_scale const scale = qk_mve_scale_of(&t->requant, o);
+        c.w = qk_mve_four_weights(t, o);
         c.y_end = y + (size_t)t->rows * t->y_stride;
         vstrwq_s32(c.constants, vmlaq_n_s32(scale.bias, qk_mve_sums(c.w, t->depth), a));
         if (scale.way == QK_MVE_QUICK && t->weight_codes.offset == 128)
-            qk_mve_quick_rows(t, &c, &scale, &limits, y, some);
+            qk_mve_quick_rows(t, &c, &scale, &limits, y);
         else
-            qk_mve_rows(t, &c, &scale, &limits, o, n, y);
+            qk_mve_rows(t, &c, &scale, &limits, o, y);
+    }
+}
+
+/**
+ * Write a row of x as two, the sum of which is x - offset, or if the offset is below 128 offset -
+ * x: so each fits a byte. Then there is no need for sums of weights.
+ */
+QK_INLINE void qk_mve_halve(const qi_tile *t, uint8_t *half)
+{
+    const uint8_t *x = t->codes;
+    uint8x16_t const offset = vdupq_n_u8((uint8_t)t->x_codes.offset), flips = vdupq_n_u8(0x80);
+    uint8_t *rest = half + qi_tile_pitch(t->depth);
+    for (int32_t left = (int32_t)t->depth; left > 0; left -= 16, x += 16, half += 16, rest += 16) {
+        mve_pred16_t const some = vctp8q((uint32_t)left);
+        uint8x16_t const codes = veorq_u8(vldrbq_z_u8(x, some), flips);
+        uint8x16_t const from = t->x_codes.offset < 128 ? offset : codes;
+        uint8x16_t const what = t->x_codes.offset < 128 ? codes : offset;
+        uint8x16_t const first = vhsubq_u8(from, what);
+        vstrbq_p_u8(half, first, some);
+        vstrbq_p_u8(rest, vsubq_u8(vsubq_u8(from, what), first), some);
+    }
+}
+
+/** The sums of products of four rows with the sum of two. */
+QK_HOT int32x4_t qk_mve_dots_halves(const uint8_t *half, const uint8_t *rest, qk_mve_four w,
+                                    size_t depth)
+{
+    int32x4_t sums;
+    int32_t a = 0, b = 0, c = 0, d = 0;
+    __asm__ volatile(
+        QK_MVE_LOOP("vldrb.8 q2, [%[half]], #16\n"
+                    "vldrb.8 q3, [%[rest]], #16\n",
+                    "vmladava.s8 %[a], q0, q2\nvmladava.s8 %[a], q0, q3\n",
+                    "vmladava.s8 %[b], q1, q2\nvmladava.s8 %[b], q1, q3\n",
+                    "vmladava.s8 %[c], q0, q2\nvmladava.s8 %[c], q0, q3\n",
+                    "vmladava.s8 %[d], q1, q2\nvmladava.s8 %[d], q1, q3\n")
+        : [half] "+r"(half), [rest] "+r"(rest), [x0] "+r"(w.a), [x1] "+r"(w.b), [x2] "+r"(w.c),
+          [x3] "+r"(w.d), [a] "+Te"(a), [b] "+Te"(b), [c] "+Te"(c), [d] "+Te"(d), [sums] "=&t"(sums)
+        : [n] "r"(depth)
+        : "q0", "q1", "q2", "q3", "lr", "memory");
+    return sums;
+}
+
+/** The same for a single row. */
+QK_INLINE void qk_mve_single(const qi_tile *t)
+{
+    qk_mve_limits const limits =
+        qk_mve_limits_of(t->requant.zero_point, t->requant.lo, t->requant.hi);
+    int32_t const last = t->end_channel - 4, b = 128 - t->weight_codes.offset;
+    int32_t const extra = b ? (int32_t)((uint32_t)b * (uint32_t)t->sums[0]) : 0;
+    int32_t const sign = t->x_codes.offset < 128 ? -1 : 1;
+    int8_t *y = (int8_t *)t->y + t->y_at;
+    uint8_t *half = (uint8_t *)t->x;
+    const uint8_t *rest = half + qi_tile_pitch(t->depth);
+    qk_mve_halve(t, half);
+    for (int32_t next = t->first_channel; next < t->end_channel; next += 4) {
+        int32_t const o = next < last ? next : last;
+        qk_mve_scale const scale = qk_mve_scale_of(&t->requant, o);
+        int32x4_t sums = qk_mve_dots_halves(half, rest, qk_mve_four_weights(t, o), t->depth);
+        sums = vaddq_n_s32(vmulq_n_s32(sums, sign), extra);
+        vstrbq_s32(y + o, qk_mve_codes(&t->requant, &scale, &limits, o, 1, sums));
     }
 }
 
 QK_INLINE void qk_run_mve(const qi_tile *t)
 {
-    if (qk_mve_reads_weights(t)) {
-        qk_mve_fours(t);
+    if (t->end_channel - t->first_channel >= 4 && qk_mve_reads_weights(t)) {
+        if (t->rows == 1)
+            qk_mve_single(t);
+        else
+            qk_mve_fours(t);
         return;
     }
     qk_mve_job const j = qk_mve_job_of(t);
