@@ -87,18 +87,26 @@ QK_INLINE void qk_conv2d_rows(const qk_conv2d *p, qi_tile *tile, const void *x, 
     const qi_window *g = &p->window;
     size_t const c = (size_t)g->c, picture = (size_t)g->h * (size_t)g->w * c;
     int const is_pixel = g->kernel_h == 1 && g->kernel_w == 1; /* which is inside the picture */
+    int32_t const line = first / g->ow;
+    int32_t oy = line % g->oh, ox = first % g->ow;
+    size_t at = (size_t)(line / g->oh) * picture + (size_t)first_channel;
     for (int32_t r = 0; r < tile->rows; r++) {
-        int32_t const position = first + r, line = position / g->ow;
-        int32_t const oy = line % g->oh, ox = position % g->ow;
-        size_t const at = (size_t)(line / g->oh) * picture + (size_t)first_channel;
         if (is_pixel) {
             int32_t const pixel = oy * g->stride_h * g->w + ox * g->stride_w;
             qi_tile_row(tile, r, x, at + (size_t)pixel * c);
         } else {
             void *patch = qi_tile_stage(tile, r);
             qk_conv2d_patch(p, x, patch, at, oy, ox);
-            qi_tile_row(tile, r, patch, 0);
+            if (!qi_tile_is_plain(tile))
+                qi_tile_row(tile, r, patch, 0);
         }
+        if (++ox < g->ow)
+            continue;
+        ox = 0;
+        if (++oy < g->oh)
+            continue;
+        oy = 0;
+        at += picture;
     }
 }
 

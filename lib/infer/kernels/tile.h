@@ -6,7 +6,8 @@
  *     qi_tile t = ...;                          all fields but x, row, sums
  *     qi_tile_place(&t, scratch, rows);         scratch: qi_tile_scratch(rows, depth) bytes; it
  *                                               then holds qi_tile_rows(&t, rows) rows
- *     for each r: qi_tile_row(&t, r, x, at);    depth codes at x[at], or copied to qi_tile_stage
+ *     for each r: qi_tile_row(&t, r, x, at);    depth codes at x[at], or copied to qi_tile_stage;
+ *                                               if they are there and plain, it has nothing to do
  *     qi_run_tile(&t);
  *
  * The differences of a row are laid out as the loops over them need it: loops/tile_rows.h for

@@ -45,7 +45,7 @@ QK_INLINE void qi_copy_values(void *to, size_t at, const void *from, size_t firs
                               qi_codes c)
 {
     size_t const item = QK_WIDE && c.is_wide ? sizeof(int16_t) : 1;
-    memcpy((uint8_t *)to + at * item, (const uint8_t *)from + first * item, n * item);
+    qk_copy((uint8_t *)to + at * item, (const uint8_t *)from + first * item, n * item);
 }
 
 /** to[at + i] = the code whose difference is 0, n times. */
