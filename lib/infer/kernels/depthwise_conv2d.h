@@ -120,7 +120,7 @@ QK_INLINE void qk_depthwise_conv2d_run(const qk_depthwise_conv2d *p, const void 
                                        void *scratch)
 {
     int32_t const pixels = QK_MVE ? qk_turn_pixels(p, qk_depthwise_conv2d_scratch(p)) : 0;
-    if (QK_MVE && pixels && qk_turn_serves(p))
+    if (QK_MVE && pixels > 0 && qk_turn_serves(p))
         qk_turn_run(p, (const uint8_t *)x, (uint8_t *)y, scratch, pixels);
     else if (!QK_VECTORS && qk_depthwise_is_quick(p))
         qk_depthwise_quads(p, (const uint8_t *)x, (uint8_t *)y, scratch);

@@ -11,6 +11,7 @@
  */
 #include "kernels/small_cores/say.h"
 
+#include "infer/kernels/add.h"
 #include "infer/kernels/conv2d.h"
 #include "infer/kernels/depthwise_conv2d.h"
 #include "infer/kernels/fully_connected.h"
@@ -105,8 +106,9 @@ static qi_requant draw_requant(int32_t channels, int32_t depth, int may_be_doubl
         shift[o] = draw() % 8 ? -between(6, 14) : -between(-3, 31);
     }
     for (int32_t o = 0; r.rounding == QI_ROUND_DOUBLE && o < channels; o++) {
-        mult[2 * o] = (int32_t)draw();
-        mult[2 * o + 1] = between(1 << 20, (1 << 21) - 1);
+        int const is_power = draw() % 4 == 0; /* of 2: there are ties */
+        mult[2 * o] = is_power ? 0 : (int32_t)draw();
+        mult[2 * o + 1] = is_power ? 1 << 20 : between(1 << 20, (1 << 21) - 1);
         shift[o] = draw() % 8 ? -between(5, 13) : between(-40, 8);
     }
     return r;
@@ -178,12 +180,30 @@ static void run_transpose_conv2d(int32_t i)
     tell("transpose_conv2d", i, p.window.n * p.window.oh * p.window.ow * p.window.o);
 }
 
+/** Large windows on a broad and low picture. */
+static qi_window draw_broad_window(int32_t c)
+{
+    qi_window g = {1, 0, 0, c, 0, 0, c, 0, 0, 0, 0, 1, 1, 0, 0};
+    g.h = between(1, 4);
+    g.w = between(8, 40);
+    g.kernel_h = between(1, 5);
+    g.kernel_w = between(1, 7);
+    g.stride_h = between(1, 2);
+    g.stride_w = between(1, 3);
+    g.pad_top = between(0, g.kernel_h - 1);
+    g.pad_left = between(0, g.kernel_w - 1);
+    g.oh = between(1, (g.h - 1 + g.pad_top) / g.stride_h + 1);
+    g.ow = between(1, (g.w - 1 + g.pad_left) / g.stride_w + 1);
+    return g;
+}
+
 static void run_depthwise(int32_t i)
 {
     qk_depthwise_conv2d p;
-    p.multiplier = draw() % 4 ? 1 : between(2, 3);
+    int const is_broad = draw() % 3 == 0;
+    p.multiplier = is_broad || draw() % 4 ? 1 : between(2, 3);
     int32_t const c = between(1, 21);
-    p.window = draw_window(c, c * p.multiplier);
+    p.window = is_broad ? draw_broad_window(c) : draw_window(c, c * p.multiplier);
     int32_t const taps = p.window.kernel_h * p.window.kernel_w;
     p.x_codes = draw_codes();
     p.weight_codes = draw_codes();
@@ -265,6 +285,44 @@ static void run_pool(int32_t i)
          p.window.n * p.window.oh * p.window.ow * c);
 }
 
+static qk_rescaling draw_rescaling(void)
+{
+    qk_rescaling r;
+    r.left_shift = between(0, 20);
+    r.mult = between(1 << 30, INT32_MAX);
+    r.shift = between(-31, 3);
+    return r;
+}
+
+/** The last `same` axes of b are those of a; along the others, b is repeated. */
+static void run_add(int32_t i)
+{
+    qk_pairs p = {.is_rescaled = 1};
+    p.of_a = draw_rescaling();
+    p.of_b = draw_rescaling();
+    int32_t const same = between(0, QK_PAIRS_RANK);
+    size_t n = 1;
+    for (int32_t k = QK_PAIRS_RANK - 1; k >= 0; k--) {
+        p.dims[k] = (size_t)between(1, k == QK_PAIRS_RANK - 1 ? 21 : 4);
+        p.a.stride[k] = n;
+        p.b.stride[k] = QK_PAIRS_RANK - k <= same ? n : 0;
+        n *= p.dims[k];
+    }
+    p.a.flip = draw() % 2 ? 0x80 : 0;
+    p.b.flip = draw() % 2 ? 0x80 : 0;
+    p.a.zero_point = between(-p.a.flip, 255 - p.a.flip);
+    p.b.zero_point = between(-p.b.flip, 255 - p.b.flip);
+    p.mult = between(1 << 30, INT32_MAX);
+    p.shift = draw() % 8 ? -between(8, 22) : between(-31, 8);
+    p.zero_point = between(-128, 127);
+    p.lo = draw() % 3 ? -128 : between(-128, p.zero_point);
+    p.hi = draw() % 3 ? 127 : between(p.zero_point, 127);
+    draw_bytes(x, MOST_X);
+    const uint8_t *a = x + draw() % 4, *b = x + MOST_X / 2 + draw() % 4;
+    qk_add_run(&p, a, b, y_words, scratch);
+    tell("add", i, (int32_t)n);
+}
+
 /** More pixels than a half word can sum. */
 static void run_large_average(int32_t i)
 {
@@ -287,7 +345,8 @@ typedef void layer_fn(int32_t i);
 int main(void)
 {
     static layer_fn *const layers[] = {
-        run_conv2d, run_transpose_conv2d, run_depthwise, run_fully_connected, run_wide, run_pool};
+        run_conv2d, run_transpose_conv2d, run_depthwise, run_fully_connected, run_wide, run_pool,
+        run_add};
     enum { KINDS = sizeof layers / sizeof *layers, EACH = 400, LARGE = 8 };
     for (int32_t i = 0; i < KINDS * EACH; i++) {
         state = (uint32_t)i * 2654435761u + 1;

@@ -34,7 +34,8 @@ enum { QK_TURN_NUMBERS = 5 * 16 };
 /** The channels of a block, in quads. */
 QK_INLINE size_t qk_turn_channels(const qk_depthwise_conv2d *p)
 {
-    return p->window.c < QK_TURN_CHANNELS ? (size_t)(p->window.c + 3) / 4 * 4 : QK_TURN_CHANNELS;
+    return p->window.c < QK_TURN_CHANNELS ? (size_t)(p->window.c + 3) / 4 * 4
+                                          : (size_t)QK_TURN_CHANNELS;
 }
 
 /** Bytes of a channel's weights: whole vectors. */
@@ -81,7 +82,7 @@ QK_INLINE int32_t qk_turn_pixels(const qk_depthwise_conv2d *p, size_t scratch)
 /** Bytes of scratch; least: what other loops need. It is the same on all processors. */
 QK_INLINE size_t qk_turn_scratch(const qk_depthwise_conv2d *p, size_t least)
 {
-    size_t const room = least < QK_TURN_BYTES ? QK_TURN_BYTES : least;
+    size_t const room = least < QK_TURN_BYTES ? (size_t)QK_TURN_BYTES : least;
     int32_t const n = qk_turn_pixels(p, room);
     size_t const need = n && !(QK_WIDE && p->x_codes.is_wide) ? qk_turn_bytes(p, n) : 0;
     return need < least ? least : need;

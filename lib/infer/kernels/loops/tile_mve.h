@@ -50,12 +50,18 @@ typedef struct qk_mve_four {
     const uint8_t *a, *b, *c, *d;
 } qk_mve_four;
 
-/** For 16 bytes at a time of each of four rows, `work` adds the row in q0 or q1 to a sum. */
+/**
+ * For 16 bytes at a time of each of four rows: a, b, c and d add the row in q0 or q1 to a sum. At
+ * first a is the number of bytes, at least 1.
+ */
 #define QK_MVE_LOOP(first, a, b, c, d)                                                             \
-    "wlstp.8 lr, %[n], 2f\n"                                                                       \
+    "dlstp.8 lr, %[a]\n"                                                                           \
+    "mov %[a], #0\n"                                                                               \
+    "mov %[b], #0\n"                                                                               \
+    "mov %[c], #0\n"                                                                               \
+    "mov %[d], #0\n"                                                                               \
     "1:\n" first "vldrb.8 q0, [%[x0]], #16\n" a "vldrb.8 q1, [%[x1]], #16\n" b                     \
     "vldrb.8 q0, [%[x2]], #16\n" c "vldrb.8 q1, [%[x3]], #16\n" d "letp lr, 1b\n"                  \
-    "2:\n"                                                                                         \
     "vmov %q[sums][2], %q[sums][0], %[a], %[c]\n"                                                  \
     "vmov %q[sums][3], %q[sums][1], %[b], %[d]\n"
 
@@ -63,13 +69,13 @@ typedef struct qk_mve_four {
 QK_HOT int32x4_t qk_mve_dots(const uint8_t *w, qk_mve_four x, size_t depth)
 {
     int32x4_t sums;
-    int32_t a = 0, b = 0, c = 0, d = 0;
+    int32_t a = (int32_t)depth, b, c, d;
     __asm__ volatile(QK_MVE_LOOP("vldrb.8 q2, [%[w]], #16\n", "vmladava.s8 %[a], q0, q2\n",
                                  "vmladava.s8 %[b], q1, q2\n", "vmladava.s8 %[c], q0, q2\n",
                                  "vmladava.s8 %[d], q1, q2\n")
                      : [w] "+r"(w), [x0] "+r"(x.a), [x1] "+r"(x.b), [x2] "+r"(x.c), [x3] "+r"(x.d),
-                       [a] "+Te"(a), [b] "+Te"(b), [c] "+Te"(c), [d] "+Te"(d), [sums] "=&t"(sums)
-                     : [n] "r"(depth)
+                       [a] "+Te"(a), [b] "=&Te"(b), [c] "=&Te"(c), [d] "=&Te"(d), [sums] "=&t"(sums)
+                     :
                      : "q0", "q1", "q2", "lr", "memory");
     return sums;
 }
@@ -78,12 +84,12 @@ QK_HOT int32x4_t qk_mve_dots(const uint8_t *w, qk_mve_four x, size_t depth)
 QK_HOT int32x4_t qk_mve_sums(qk_mve_four x, size_t depth)
 {
     int32x4_t sums;
-    int32_t a = 0, b = 0, c = 0, d = 0;
+    int32_t a = (int32_t)depth, b, c, d;
     __asm__ volatile(QK_MVE_LOOP("", "vaddva.s8 %[a], q0\n", "vaddva.s8 %[b], q1\n",
                                  "vaddva.s8 %[c], q0\n", "vaddva.s8 %[d], q1\n")
                      : [x0] "+r"(x.a), [x1] "+r"(x.b), [x2] "+r"(x.c), [x3] "+r"(x.d), [a] "+Te"(a),
-                       [b] "+Te"(b), [c] "+Te"(c), [d] "+Te"(d), [sums] "=&t"(sums)
-                     : [n] "r"(depth)
+                       [b] "=&Te"(b), [c] "=&Te"(c), [d] "=&Te"(d), [sums] "=&t"(sums)
+                     :
                      : "q0", "q1", "lr", "memory");
     return sums;
 }
@@ -324,18 +330,18 @@ QK_HOT int32x4_t qk_mve_dots_halves(const uint8_t *half, const uint8_t *rest, qk
                                     size_t depth)
 {
     int32x4_t sums;
-    int32_t a = 0, b = 0, c = 0, d = 0;
-    __asm__ volatile(
-        QK_MVE_LOOP("vldrb.8 q2, [%[half]], #16\n"
-                    "vldrb.8 q3, [%[rest]], #16\n",
-                    "vmladava.s8 %[a], q0, q2\nvmladava.s8 %[a], q0, q3\n",
-                    "vmladava.s8 %[b], q1, q2\nvmladava.s8 %[b], q1, q3\n",
-                    "vmladava.s8 %[c], q0, q2\nvmladava.s8 %[c], q0, q3\n",
-                    "vmladava.s8 %[d], q1, q2\nvmladava.s8 %[d], q1, q3\n")
-        : [half] "+r"(half), [rest] "+r"(rest), [x0] "+r"(w.a), [x1] "+r"(w.b), [x2] "+r"(w.c),
-          [x3] "+r"(w.d), [a] "+Te"(a), [b] "+Te"(b), [c] "+Te"(c), [d] "+Te"(d), [sums] "=&t"(sums)
-        : [n] "r"(depth)
-        : "q0", "q1", "q2", "q3", "lr", "memory");
+    int32_t a = (int32_t)depth, b, c, d;
+    __asm__ volatile(QK_MVE_LOOP("vldrb.8 q2, [%[half]], #16\n"
+                                 "vldrb.8 q3, [%[rest]], #16\n",
+                                 "vmladava.s8 %[a], q0, q2\nvmladava.s8 %[a], q0, q3\n",
+                                 "vmladava.s8 %[b], q1, q2\nvmladava.s8 %[b], q1, q3\n",
+                                 "vmladava.s8 %[c], q0, q2\nvmladava.s8 %[c], q0, q3\n",
+                                 "vmladava.s8 %[d], q1, q2\nvmladava.s8 %[d], q1, q3\n")
+                     : [half] "+r"(half), [rest] "+r"(rest), [x0] "+r"(w.a), [x1] "+r"(w.b),
+                       [x2] "+r"(w.c), [x3] "+r"(w.d), [a] "+Te"(a), [b] "=&Te"(b), [c] "=&Te"(c),
+                       [d] "=&Te"(d), [sums] "=&t"(sums)
+                     :
+                     : "q0", "q1", "q2", "q3", "lr", "memory");
     return sums;
 }
 
