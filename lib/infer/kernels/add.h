@@ -16,6 +16,7 @@
 #define QK_ADD_H
 
 #include "infer/kernels/loops/add_mve.h"
+#include "infer/kernels/pairs.h"
 
 QK_INLINE int32_t qk_add_twice(const qk_pairs *p, int32_t a, int32_t b)
 {

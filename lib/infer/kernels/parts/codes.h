@@ -40,6 +40,24 @@ QK_INLINE uint8_t qi_zero_byte(qi_codes c)
     return (uint8_t)(c.offset ^ c.flip);
 }
 
+/** memcpy of few bytes, without a call where Helium has a loop of three instructions. */
+QK_INLINE void qk_copy(void *to, const void *from, size_t count)
+{
+#if QK_MVE
+    __asm__ volatile("wlstp.8 lr, %[n], 2f\n"
+                     "1:\n"
+                     "vldrb.8 q0, [%[from]], #16\n"
+                     "vstrb.8 q0, [%[to]], #16\n"
+                     "letp lr, 1b\n"
+                     "2:\n"
+                     : [from] "+r"(from), [to] "+r"(to)
+                     : [n] "r"(count)
+                     : "q0", "lr", "memory");
+#else
+    memcpy(to, from, count);
+#endif
+}
+
 /** to[at + i] = from[first + i] for n codes of 8 or 16 bits. */
 QK_INLINE void qi_copy_values(void *to, size_t at, const void *from, size_t first, size_t n,
                               qi_codes c)

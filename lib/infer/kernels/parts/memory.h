@@ -21,22 +21,4 @@ void *memset(void *to, int byte, size_t count);
 }
 #endif
 
-/** memcpy of few bytes, without a call where Helium has a loop of three instructions. */
-QK_INLINE void qk_copy(void *to, const void *from, size_t count)
-{
-#if QK_MVE
-    __asm__ volatile("wlstp.8 lr, %[n], 2f\n"
-                     "1:\n"
-                     "vldrb.8 q0, [%[from]], #16\n"
-                     "vstrb.8 q0, [%[to]], #16\n"
-                     "letp lr, 1b\n"
-                     "2:\n"
-                     : [from] "+r"(from), [to] "+r"(to)
-                     : [n] "r"(count)
-                     : "q0", "lr", "memory");
-#else
-    memcpy(to, from, count);
-#endif
-}
-
 #endif
