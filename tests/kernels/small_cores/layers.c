@@ -273,7 +273,8 @@ static void run_pool(int32_t i)
     p.window.ow = between(1, (p.window.w - 1 + p.window.pad_left) / p.window.stride_w + 1);
     p.flip = draw() % 2 ? 0x80 : 0;
     p.is_wide = 0;
-    p.rounding = is_average && draw() % 3 == 0 ? QI_ROUND_ONCE : QI_ROUND_NONE;
+    static const int32_t roundings[] = {QI_ROUND_NONE, QI_ROUND_ONCE, QI_ROUND_EVEN};
+    p.rounding = is_average ? roundings[draw() % 3] : QI_ROUND_NONE;
     p.lo = between(-p.flip, 20 - p.flip);
     p.hi = between(p.lo, 255 - p.flip);
     draw_bytes(x, MOST_X);

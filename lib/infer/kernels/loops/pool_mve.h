@@ -57,7 +57,7 @@ QK_INLINE void qk_mve_average(const qk_pool *p, const uint8_t *x, const qk_pool_
     size_t const step = (size_t)p->window.c;
     int32_t lines = t->y.end - t->y.first, columns = t->x.end - t->x.first;
     int32_t const pixels = lines * columns;
-    int const serves = pixels > 1 && pixels < 256 && p->rounding != QI_ROUND_ONCE;
+    int const serves = pixels > 1 && pixels < 256 && p->rounding == QI_ROUND_NONE;
     uint32_t const reciprocal = serves ? UINT32_MAX / (uint32_t)pixels + 1 : 0;
     const uint8_t *first = qk_pool_pixel(&p->window, x, t, t->y.first, t->x.first, 1);
     if (columns == p->window.w) { /* one line follows the other */
