@@ -4,7 +4,7 @@
 #ifndef QK_ADD_MVE_H
 #define QK_ADD_MVE_H
 
-#include "infer/kernels/loops/requant_mve.h"
+#include "infer/kernels/loops/vectors_mve.h"
 #include "infer/kernels/parts/pairs_layer.h"
 
 #if QK_MVE

@@ -19,7 +19,7 @@
 #ifndef QK_DEPTHWISE_MVE_H
 #define QK_DEPTHWISE_MVE_H
 
-#include "infer/kernels/loops/tile_mve.h"
+#include "infer/kernels/loops/requant_mve.h"
 #include "infer/kernels/parts/depthwise_layer.h"
 
 /*

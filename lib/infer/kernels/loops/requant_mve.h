@@ -1,14 +1,11 @@
 /**
  * Requantization of four accumulators at a time on processors with Helium: of four rows and one
  * channel, or of four channels. The same codes as qi_requant_code.
- *
- * VQRDMULH is SQRDMULH, and VRSHL shifts to the right by a negative number and rounds ties up. So
- * ties go away from zero if 1 is first subtracted from numbers below 0, as in requant_quick.h.
  */
 #ifndef QK_REQUANT_MVE_H
 #define QK_REQUANT_MVE_H
 
-#include "infer/kernels/loops/requant_quick.h"
+#include "infer/kernels/loops/vectors_mve.h"
 #include "infer/kernels/parts/requant.h"
 
 #if QK_MVE
@@ -27,33 +24,6 @@ typedef struct qk_mve_scale {
     int32x4_t bias, mult, shift;
     qk_mve_way way;
 } qk_mve_scale;
-
-/** What is the same for all outputs of a layer. */
-typedef struct qk_mve_limits {
-    int32x4_t lo, hi;
-    int32_t zero_point;
-} qk_mve_limits;
-
-QK_HOT qk_mve_limits qk_mve_limits_of(int32_t zero_point, int32_t lo, int32_t hi)
-{
-    qk_mve_limits l;
-    l.lo = vdupq_n_s32(lo);
-    l.hi = vdupq_n_s32(hi);
-    l.zero_point = zero_point;
-    return l;
-}
-
-/** x / 2^-shift, ties away from zero; shift: -31..-1, x above INT32_MIN. */
-QK_HOT int32x4_t qk_mve_divide(int32x4_t x, int32x4_t shift)
-{
-    return vrshlq_s32(vaddq_s32(x, vshrq_n_s32(x, 31)), shift);
-}
-
-/** The codes of values without zero_point. */
-QK_HOT int32x4_t qk_mve_limit(const qk_mve_limits *l, int32x4_t value)
-{
-    return vminq_s32(vmaxq_s32(vqaddq_n_s32(value, l->zero_point), l->lo), l->hi);
-}
 
 /** Numbers of the channels o..o+3, or of all channels. */
 QK_HOT int32x4_t qk_mve_numbers(const int32_t *first, int32_t o, int32_t step)
@@ -121,14 +91,6 @@ QK_HOT qk_mve_scale qk_mve_scale_of_rows(const qi_requant *r, int32_t o)
                              ? (int32_t)(qi_requant_significand(r, o) >> 22)
                              : r->mult[o * r->mult_step]);
     return s;
-}
-
-/** qi_requantize. */
-QK_HOT int32x4_t qk_mve_twice(int32x4_t acc, int32x4_t mult, int32x4_t shift)
-{
-    int32x4_t const none = vdupq_n_s32(0), right = vminq_s32(shift, none);
-    int32x4_t const x = vqrdmulhq_s32(vqshlq_s32(acc, vmaxq_s32(shift, none)), mult);
-    return vrshlq_s32(vaddq_s32(x, vshrq_n_s32(vandq_s32(x, right), 31)), right);
 }
 
 /**

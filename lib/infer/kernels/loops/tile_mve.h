@@ -22,12 +22,6 @@
 #if QK_MVE
 #include <arm_mve.h>
 
-/** Bytes as signed codes: they are flipped so. */
-QK_INLINE uint8_t qk_mve_flip(qi_codes c)
-{
-    return (uint8_t)(c.flip ^ 0x80);
-}
-
 /** Lay out row r, whose codes may be there already. */
 QK_INLINE void qk_mve_row(qi_tile *t, int32_t r, const uint8_t *codes)
 {
@@ -92,39 +86,6 @@ QK_HOT int32x4_t qk_mve_sums(qk_mve_four x, size_t depth)
                      :
                      : "q0", "q1", "lr", "memory");
     return sums;
-}
-
-/** The sum of the bytes of one row. */
-QK_HOT int32_t qk_mve_sum(const uint8_t *x, size_t depth)
-{
-    int32_t sum = 0;
-    __asm__ volatile("wlstp.8 lr, %[n], 2f\n"
-                     "1:\n"
-                     "vldrb.8 q0, [%[x]], #16\n"
-                     "vaddva.s8 %[s], q0\n"
-                     "letp lr, 1b\n"
-                     "2:\n"
-                     : [x] "+r"(x), [s] "+Te"(sum)
-                     : [n] "r"(depth)
-                     : "q0", "lr", "memory");
-    return sum;
-}
-
-/** The sum of products of two rows. */
-QK_HOT int32_t qk_mve_dot(const uint8_t *w, const uint8_t *x, size_t depth)
-{
-    int32_t sum = 0;
-    __asm__ volatile("wlstp.8 lr, %[n], 2f\n"
-                     "1:\n"
-                     "vldrb.8 q0, [%[w]], #16\n"
-                     "vldrb.8 q1, [%[x]], #16\n"
-                     "vmladava.s8 %[s], q0, q1\n"
-                     "letp lr, 1b\n"
-                     "2:\n"
-                     : [w] "+r"(w), [x] "+r"(x), [s] "+Te"(sum)
-                     : [n] "r"(depth)
-                     : "q0", "q1", "lr", "memory");
-    return sum;
 }
 
 /** Can the weights be read where they are? */
