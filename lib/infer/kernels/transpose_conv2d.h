@@ -72,7 +72,8 @@ QK_INLINE void qk_gather_rows(const qk_transpose_conv2d *p, const void *x, qi_ti
         int32_t const position = first + r, line = position / g->ow;
         void *row = qi_tile_stage(tile, r);
         qk_gather_taps(p, x, row, (size_t)(line / g->oh) * picture, line % g->oh, position % g->ow);
-        qi_tile_row(tile, r, row, 0);
+        if (!qi_tile_is_plain(tile))
+            qi_tile_row(tile, r, row, 0);
     }
 }
 

@@ -308,7 +308,7 @@ QK_INLINE void qk_turn_run(const qk_depthwise_conv2d *p, const uint8_t *x, uint8
     size_t const quad = QK_TURN_NUMBERS + 4 * t.weights;
     t.columns = t.quads + (size_t)channels / 4 * quad;
     t.pixels = pixels;
-    memset(t.zeros, qi_zero_byte(p->x_codes), sizeof t.zeros);
+    memset(t.zeros, p->x_codes.offset ^ p->x_codes.flip, sizeof t.zeros);
     for (int32_t next = 0; next < g->c; next += channels) {
         int32_t const o = next < g->c - 4 ? next : g->c - 4;
         int32_t const count = g->c - o < channels ? g->c - o : channels;

@@ -22,14 +22,12 @@
 #if QK_MVE
 #include <arm_mve.h>
 
-/** Lay out row r, whose codes may be there already. */
+/** Lay out row r, whose codes may be there, but not flipped. */
 QK_INLINE void qk_mve_row(qi_tile *t, int32_t r, const uint8_t *codes)
 {
-    uint8_t *to = (uint8_t *)qi_tile_stage(t, r);
+    uint8_t *to = (uint8_t *)t->x + (size_t)r * t->pitch;
     uint8x16_t const flips = vdupq_n_u8(qk_mve_flip(t->x_codes));
     int32_t sum = 0;
-    if (codes == to && qi_tile_is_plain(t))
-        return;
     for (int32_t left = (int32_t)t->depth; left > 0; left -= 16, codes += 16, to += 16) {
         mve_pred16_t const some = vctp8q((uint32_t)left);
         uint8x16_t const bytes = veorq_u8(vldrbq_z_u8(codes, some), flips);
