@@ -22,7 +22,7 @@
 #if QK_MVE
 #include <arm_mve.h>
 
-/** Lay out row r, whose codes may be there, but not flipped. */
+/** Lay out row r. Its codes may be there already, as they are in x. */
 QK_INLINE void qk_mve_row(qi_tile *t, int32_t r, const uint8_t *codes)
 {
     uint8_t *to = (uint8_t *)t->x + (size_t)r * t->pitch;
