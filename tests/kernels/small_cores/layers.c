@@ -197,6 +197,34 @@ static qi_window draw_broad_window(int32_t c)
     return g;
 }
 
+/** A window of 60 by 60: its turned columns would be further apart than Helium's 16-bit places. */
+static void run_large_depthwise(int32_t i)
+{
+    enum { SIDE = 60, CHANNELS = 32, X_H = 8, X_W = 40 };
+    static uint8_t large_x[X_H * X_W * CHANNELS], large_w[SIDE * SIDE * CHANNELS];
+    static int64_t large_scratch[30000];
+    qk_depthwise_conv2d p;
+    p.multiplier = 1;
+    p.window = (qi_window){1, X_H, X_W, CHANNELS, 4, 16, CHANNELS, SIDE, SIDE, 1, 1, 1, 1, 30, 20};
+    p.x_codes = draw_codes();
+    p.weight_codes = (qi_codes){.flip = 128, .offset = 128};
+    p.weights = (qi_rows){large_w, sizeof large_w, sizeof large_w, NULL, 0, 0};
+    p.requant = draw_requant(CHANNELS, 1, 0);
+    p.requant.rounding = QI_ROUND_TWICE;
+    p.requant.fraction = 0;
+    p.requant.is_quick = 1;
+    for (int32_t o = 0; o < CHANNELS; o++) {
+        bias[o] = between(-9999, 9999);
+        shift[o] = -between(12, 18);
+    }
+    draw_bytes(large_x, (int32_t)sizeof large_x);
+    draw_bytes(large_w, (int32_t)sizeof large_w);
+    qk_depthwise_conv2d_run(&p, large_x, y_words, large_scratch);
+    tell("depthwise_conv2d of a large window", i, 4 * 16 * CHANNELS);
+    if (qk_depthwise_conv2d_scratch(&p) > sizeof large_scratch)
+        say("too little scratch", (uint32_t)i, 0);
+}
+
 static void run_depthwise(int32_t i)
 {
     qk_depthwise_conv2d p;
@@ -357,5 +385,7 @@ int main(void)
     }
     for (int32_t i = 0; i < LARGE; i++)
         run_large_average(i);
+    for (int32_t i = 0; i < 2; i++)
+        run_large_depthwise(i);
     return 0;
 }

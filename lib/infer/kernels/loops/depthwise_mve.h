@@ -28,6 +28,9 @@
  */
 enum { QK_TURN_CHANNELS = 16, QK_TURN_PIXELS = 16, QK_TURN_BYTES = 1280, QK_TURN_PITCH = 42 };
 
+/** The most bytes between channels: the places of 16 channels have 16 bits. */
+enum { QK_TURN_APART = UINT16_MAX / (QK_TURN_CHANNELS - 1) };
+
 /** Bytes of a quad's numbers: what is added, mult, shift, lo, hi. */
 enum { QK_TURN_NUMBERS = 5 * 16 };
 
@@ -66,7 +69,10 @@ QK_INLINE size_t qk_turn_bytes(const qk_depthwise_conv2d *p, int32_t pixels)
 /** Do so many output pixels fit, in their memory and between channels? */
 QK_INLINE int qk_turn_fits(const qk_depthwise_conv2d *p, int32_t pixels, size_t scratch)
 {
-    return qk_turn_bytes(p, pixels) <= scratch &&
+    uint64_t const bytes =
+        (uint64_t)qk_turn_columns(p, pixels) * (uint64_t)p->window.kernel_h; /* may exceed size_t */
+    return bytes <= QK_TURN_APART && qk_turn_weights(p) <= QK_TURN_APART &&
+           qk_turn_bytes(p, pixels) <= scratch &&
            (qk_turn_weights(p) > 16 || qk_turn_pitch(p, pixels) == QK_TURN_PITCH);
 }
 
@@ -246,7 +252,7 @@ QK_HOT void qk_turn_short(const uint8_t *quad, qk_turn_pixels_at at, int32_t zer
         "vstrb.32 q7, [%[y]]\n"
         "add %[y], %[y_step]\n"
         "le lr, 1b\n"
-        : [x] "+r"(x), [y] "+r"(y), [a] "+Te"(a), [b] "=&Te"(b), [c] "=&Te"(c), [d] "=&Te"(d)
+        : [x] "+&r"(x), [y] "+&r"(y), [a] "+&Te"(a), [b] "=&Te"(b), [c] "=&Te"(c), [d] "=&Te"(d)
         : [quad] "r"(quad), [x_step] "r"(at.x_step), [y_step] "r"(at.y_step), [zero] "r"(zero_point)
         : "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "lr", "memory");
 }

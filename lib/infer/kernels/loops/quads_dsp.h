@@ -97,8 +97,8 @@ QK_HOT int32_t qk_dsp_row(const uint8_t *w, const int16_t *x, size_t depth, int 
 /** sum + the products of the four weights at *w with a block of x; *w moves on. */
 QK_HOT int32_t qk_add_next(int32_t sum, const uint8_t **w, qk_pair x, int is_signed)
 {
-#if QK_HAS_DSP && defined __GNUC__ /* one piece: spread out, four of them need too many registers  \
-                                    */
+/* One piece: spread out, four of them need too many registers. */
+#if QK_HAS_DSP && defined __GNUC__ && defined __ARM_FEATURE_UNALIGNED
     uint32_t word, even;
     if (is_signed)
         __asm__ volatile("ldr %2, [%1], #4\n\t"
@@ -106,7 +106,7 @@ QK_HOT int32_t qk_add_next(int32_t sum, const uint8_t **w, qk_pair x, int is_sig
                          "smlad %0, %3, %4, %0\n\t"
                          "sxtb16 %2, %2, ror #8\n\t"
                          "smlad %0, %2, %5, %0"
-                         : "+r"(sum), "+r"(*w), "=&r"(word), "=&r"(even)
+                         : "+&r"(sum), "+&r"(*w), "=&r"(word), "=&r"(even)
                          : "r"(x.first), "r"(x.second)
                          : "memory");
     else
@@ -115,7 +115,7 @@ QK_HOT int32_t qk_add_next(int32_t sum, const uint8_t **w, qk_pair x, int is_sig
                          "smlad %0, %3, %4, %0\n\t"
                          "uxtb16 %2, %2, ror #8\n\t"
                          "smlad %0, %2, %5, %0"
-                         : "+r"(sum), "+r"(*w), "=&r"(word), "=&r"(even)
+                         : "+&r"(sum), "+&r"(*w), "=&r"(word), "=&r"(even)
                          : "r"(x.first), "r"(x.second)
                          : "memory");
     return sum;

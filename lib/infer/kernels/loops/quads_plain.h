@@ -56,7 +56,7 @@ QK_HOT void qk_plain_add_two(const int16_t **x, int32_t w, int32_t w2, int32_t *
     __asm__ volatile("ldrsh %0, [%1], #2\n\t"
                      "mla %2, %0, %4, %2\n\t"
                      "mla %3, %0, %5, %3"
-                     : "=&r"(value), "+r"(*x), "+r"(*sum), "+r"(*sum2)
+                     : "=&r"(value), "+&r"(*x), "+&r"(*sum), "+&r"(*sum2)
                      : "r"(w), "r"(w2)
                      : "memory");
 #else

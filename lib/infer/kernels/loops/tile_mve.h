@@ -62,13 +62,14 @@ QK_HOT int32x4_t qk_mve_dots(const uint8_t *w, qk_mve_four x, size_t depth)
 {
     int32x4_t sums;
     int32_t a = (int32_t)depth, b, c, d;
-    __asm__ volatile(QK_MVE_LOOP("vldrb.8 q2, [%[w]], #16\n", "vmladava.s8 %[a], q0, q2\n",
-                                 "vmladava.s8 %[b], q1, q2\n", "vmladava.s8 %[c], q0, q2\n",
-                                 "vmladava.s8 %[d], q1, q2\n")
-                     : [w] "+r"(w), [x0] "+r"(x.a), [x1] "+r"(x.b), [x2] "+r"(x.c), [x3] "+r"(x.d),
-                       [a] "+Te"(a), [b] "=&Te"(b), [c] "=&Te"(c), [d] "=&Te"(d), [sums] "=&t"(sums)
-                     :
-                     : "q0", "q1", "q2", "lr", "memory");
+    __asm__ volatile(
+        QK_MVE_LOOP("vldrb.8 q2, [%[w]], #16\n", "vmladava.s8 %[a], q0, q2\n",
+                    "vmladava.s8 %[b], q1, q2\n", "vmladava.s8 %[c], q0, q2\n",
+                    "vmladava.s8 %[d], q1, q2\n")
+        : [w] "+&r"(w), [x0] "+&r"(x.a), [x1] "+&r"(x.b), [x2] "+&r"(x.c), [x3] "+&r"(x.d),
+          [a] "+&Te"(a), [b] "=&Te"(b), [c] "=&Te"(c), [d] "=&Te"(d), [sums] "=&t"(sums)
+        :
+        : "q0", "q1", "q2", "lr", "memory");
     return sums;
 }
 
@@ -77,12 +78,13 @@ QK_HOT int32x4_t qk_mve_sums(qk_mve_four x, size_t depth)
 {
     int32x4_t sums;
     int32_t a = (int32_t)depth, b, c, d;
-    __asm__ volatile(QK_MVE_LOOP("", "vaddva.s8 %[a], q0\n", "vaddva.s8 %[b], q1\n",
-                                 "vaddva.s8 %[c], q0\n", "vaddva.s8 %[d], q1\n")
-                     : [x0] "+r"(x.a), [x1] "+r"(x.b), [x2] "+r"(x.c), [x3] "+r"(x.d), [a] "+Te"(a),
-                       [b] "=&Te"(b), [c] "=&Te"(c), [d] "=&Te"(d), [sums] "=&t"(sums)
-                     :
-                     : "q0", "q1", "lr", "memory");
+    __asm__ volatile(
+        QK_MVE_LOOP("", "vaddva.s8 %[a], q0\n", "vaddva.s8 %[b], q1\n", "vaddva.s8 %[c], q0\n",
+                    "vaddva.s8 %[d], q1\n")
+        : [x0] "+&r"(x.a), [x1] "+&r"(x.b), [x2] "+&r"(x.c), [x3] "+&r"(x.d), [a] "+&Te"(a),
+          [b] "=&Te"(b), [c] "=&Te"(c), [d] "=&Te"(d), [sums] "=&t"(sums)
+        :
+        : "q0", "q1", "lr", "memory");
     return sums;
 }
 
@@ -208,7 +210,7 @@ QK_INLINE void qk_mve_quick_rows(const qi_tile *t, const qk_mve_channels *c,
         "add %[y], %[w0]\n"
         "cmp %[y], %[w1]\n"
         "bne 1b\n"
-        : [x] "+r"(x), [y] "+r"(y), [a] "=&Te"(sum0), [b] "=&Te"(sum1), [cc] "=&Te"(sum2),
+        : [x] "+&r"(x), [y] "+&r"(y), [a] "=&Te"(sum0), [b] "=&Te"(sum1), [cc] "=&Te"(sum2),
           [d] "=&Te"(sum3), [w0] "=&r"(w0), [w1] "=&r"(w1), [w2] "=&r"(w2), [w3] "=&r"(w3)
         : [c] "r"(c), [n] "r"(t->depth), [mult] "t"(scale->mult), [shift] "t"(scale->shift),
           [zero] "t"(zero), [lo] "t"(l->lo), [hi] "t"(l->hi)
@@ -296,9 +298,9 @@ QK_HOT int32x4_t qk_mve_dots_halves(const uint8_t *half, const uint8_t *rest, qk
                                  "vmladava.s8 %[b], q1, q2\nvmladava.s8 %[b], q1, q3\n",
                                  "vmladava.s8 %[c], q0, q2\nvmladava.s8 %[c], q0, q3\n",
                                  "vmladava.s8 %[d], q1, q2\nvmladava.s8 %[d], q1, q3\n")
-                     : [half] "+r"(half), [rest] "+r"(rest), [x0] "+r"(w.a), [x1] "+r"(w.b),
-                       [x2] "+r"(w.c), [x3] "+r"(w.d), [a] "+Te"(a), [b] "=&Te"(b), [c] "=&Te"(c),
-                       [d] "=&Te"(d), [sums] "=&t"(sums)
+                     : [half] "+&r"(half), [rest] "+&r"(rest), [x0] "+&r"(w.a), [x1] "+&r"(w.b),
+                       [x2] "+&r"(w.c), [x3] "+&r"(w.d), [a] "+&Te"(a), [b] "=&Te"(b),
+                       [c] "=&Te"(c), [d] "=&Te"(d), [sums] "=&t"(sums)
                      :
                      : "q0", "q1", "q2", "q3", "lr", "memory");
     return sums;

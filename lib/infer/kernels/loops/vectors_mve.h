@@ -31,7 +31,7 @@ QK_HOT int32_t qk_mve_sum(const uint8_t *x, size_t depth)
                      "vaddva.s8 %[s], q0\n"
                      "letp lr, 1b\n"
                      "2:\n"
-                     : [x] "+r"(x), [s] "+Te"(sum)
+                     : [x] "+&r"(x), [s] "+&Te"(sum)
                      : [n] "r"(depth)
                      : "q0", "lr", "memory");
     return sum;
@@ -48,7 +48,7 @@ QK_HOT int32_t qk_mve_dot(const uint8_t *w, const uint8_t *x, size_t depth)
                      "vmladava.s8 %[s], q0, q1\n"
                      "letp lr, 1b\n"
                      "2:\n"
-                     : [w] "+r"(w), [x] "+r"(x), [s] "+Te"(sum)
+                     : [w] "+&r"(w), [x] "+&r"(x), [s] "+&Te"(sum)
                      : [n] "r"(depth)
                      : "q0", "q1", "lr", "memory");
     return sum;

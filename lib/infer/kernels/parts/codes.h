@@ -50,7 +50,7 @@ QK_INLINE void qk_copy(void *to, const void *from, size_t count)
                      "vstrb.8 q0, [%[to]], #16\n"
                      "letp lr, 1b\n"
                      "2:\n"
-                     : [from] "+r"(from), [to] "+r"(to)
+                     : [from] "+&r"(from), [to] "+&r"(to)
                      : [n] "r"(count)
                      : "q0", "lr", "memory");
 #else
