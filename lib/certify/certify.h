@@ -111,11 +111,10 @@ void cert_classify_inputs(cert *c);
 int cert_input_of(const cert *c, const qat_node *head);
 /** May tensors with these settings have one range? */
 bool cert_same_codes(const cert_settings *a, const cert_settings *b);
-/** The node of which this one, NAME@t, is a copy in a later step: NAME; else the node itself. */
 /** Bits of these settings in the file: inside a schedule of bits there may be more. */
 int cert_weight_bits(const cert *c, const cert_settings *settings);
 int cert_activation_bits(const cert *c, const cert_settings *settings);
-
+/** The node of which this one, NAME@t, is a copy in a later step: NAME; else the node itself. */
 const qat_node *cert_first_step(const cert *c, const qat_node *node);
 int cert_root(const cert *c, int node);
 static inline const cert_node *cert_info(const cert *c, const qat_node *node)

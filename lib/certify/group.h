@@ -47,10 +47,11 @@ static inline int32_t cert_group_code(const cert_group *g, size_t i)
     return cert_code(g->t, cert_group_place(g, i));
 }
 
+/** The error of code i of a group, or of its scale, with what was expected. */
 qat_status cert_refuse_code(const cert_group *g, size_t i, double expected);
 qat_status cert_refuse_scale(const cert_group *g, double expected);
 
-/** Scale and codes of weights by dorefa and by weight_norm. */
+/** Scale and codes of weights by dorefa, and by weight_norm or apot. */
 qat_status cert_check_dorefa(const cert_group *g);
 qat_status cert_check_weight_norm(const cert_group *g);
 

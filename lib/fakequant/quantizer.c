@@ -177,7 +177,7 @@ static void gradient(const qat_node *node, const qat_qparams *p, size_t at, size
     const qat_node *x = node->inputs[0], *frozen = qz_frozen_of(node);
     float *dx = x->grad ? x->grad + at : NULL;
     qat_grid const grid = qat_grid_of(node);
-    qz_freeze_gradient(node, at, n, sums);
+    qz_freeze_gradient(node, p, at, n, sums);
     bool const plain = !q->backward && qat_learned_values(q, &grid) == 0;
     if (plain && dx)
         qat_fake_quant_gradient(p, x->value + at, node->grad + at, dx, n);

@@ -79,10 +79,16 @@ static int code_of(float frozen)
     return whole(frozen - QAT_FROZEN_ZERO);
 }
 
-static float value_of(const qat_qparams *p, int code)
+/** Z + code, limited to the codes that there are. */
+static int32_t limited(const qat_qparams *p, int code)
 {
     int32_t const q = p->zero_point + code;
-    return qat_real_of(p, q < p->lo ? p->lo : q > p->hi ? p->hi : q);
+    return q < p->lo ? p->lo : q > p->hi ? p->hi : q;
+}
+
+static float value_of(const qat_qparams *p, int code)
+{
+    return qat_real_of(p, limited(p, code));
 }
 
 void qz_freeze_values(const qat_node *node, const qat_qparams *p, size_t at, size_t n)
@@ -93,12 +99,14 @@ void qz_freeze_values(const qat_node *node, const qat_qparams *p, size_t at, siz
             node->value[i] = value_of(p, code_of(frozen->value[i]));
 }
 
-void qz_freeze_gradient(const qat_node *node, size_t at, size_t n, qat_range_sums *sums)
+void qz_freeze_gradient(const qat_node *node, const qat_qparams *p, size_t at, size_t n,
+                        qat_range_sums *sums)
 {
     const qat_node *frozen = qz_frozen_of(node);
     for (size_t i = at; frozen && i < at + n; i++)
         if (frozen->value[i] > 0) {
-            sums->inside += (double)node->grad[i] * code_of(frozen->value[i]);
+            int32_t const code = limited(p, code_of(frozen->value[i])) - p->zero_point;
+            sums->inside += (double)node->grad[i] * code;
             node->grad[i] = 0;
         }
 }

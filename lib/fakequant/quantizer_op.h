@@ -97,7 +97,8 @@ int qz_freeze_params(const qat_node *node, qat_param_def *defs, int n);
 /** Set the values of frozen weights among n from `at` on, which have the parameters p. */
 void qz_freeze_values(const qat_node *node, const qat_qparams *p, size_t at, size_t n);
 /** Add what frozen weights give to the gradient of the scale, and clear their own gradients. */
-void qz_freeze_gradient(const qat_node *node, size_t at, size_t n, qat_range_sums *sums);
+void qz_freeze_gradient(const qat_node *node, const qat_qparams *p, size_t at, size_t n,
+                        qat_range_sums *sums);
 /** After a training step: follow the codes of a channel, and freeze those that oscillate. */
 void qz_freeze_update(const qat_node *node, const qat_run *run);
 

@@ -39,7 +39,7 @@ static bool next_item(const char **p, char item[64])
     memcpy(item, *p, kept);
     item[kept] = 0;
     *p += n + ((*p)[n] == ',');
-    return true;
+    return **p || (*p)[-1] != ','; /* a stage follows each comma */
 }
 
 static qat_status refuse(const qat_recipe *r, const char *key, const char *text,

@@ -24,9 +24,7 @@ static int past(const qat_bits_stage *stages, int n, int64_t step)
     return count;
 }
 
-/** How many stages of bits are past after so many steps: the last of these had the bits of the
- * next.
- */
+/** How many stages of bits had ended when the last of so many steps ran. */
 static int stages_past(const qat_trainer *t, int64_t step)
 {
     const qat_quant_options *q = &t->quant;

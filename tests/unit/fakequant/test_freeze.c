@@ -105,8 +105,8 @@ START_TEST(test_gradients)
     for (int i = 0; i < WEIGHTS; i++)
         ck_assert_float_eq(b.q->value[i], y[i]);
     bench_backward(&b, up, &run);
-    /* dy/ds: 2, -2 + 2.4, 9, 1 - 1.2, -1; by sqrt(5 * 3). The draw to codes: 2 (x - y) */
-    ck_assert_float_eq_tol(bench_learned_grad(&b)[0], (float)((2 + 0.4 + 9 - 0.2 - 1) / sqrt(15)),
+    /* dy/ds: 2, -2 + 2.4, 3, 1 - 1.2, -1; by sqrt(5 * 3). The draw to codes: 2 (x - y) */
+    ck_assert_float_eq_tol(bench_learned_grad(&b)[0], (float)((2 + 0.4 + 3 - 0.2 - 1) / sqrt(15)),
                            1e-6f);
     static const float dx[] = {0, 1 - 0.4f, 0, 1 + 0.2f, 0};
     for (int i = 0; i < WEIGHTS; i++)

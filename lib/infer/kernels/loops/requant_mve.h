@@ -96,7 +96,7 @@ QK_HOT qk_mve_scale qk_mve_scale_of_rows(const qi_requant *r, int32_t o)
 /**
  * QI_ROUND_DOUBLE for exponents e of -63..-1. With all bits of each factor used,
  *
- *   t = floor(acc 2^left mult / 2^31),   acc M = (t + d) 2^(e - left),   0 <= d < 2
+ *   t = floor(acc 2^left mult / 2^31),   acc M = (t + d) 2^(e - left),   -1 < d < 2
  *
  * Rounding to 53 bits changes t + d by less than 1. So if t - 1 and t + 3 round to the same
  * integer, ties up, then it is the value: no tie lies between them. Else the exact sum has to

@@ -54,7 +54,7 @@ QK_HOT int32_t qk_quick_value(const qk_quick *q, int32_t sum)
 
 /**
  * Has channel o of a layer with QI_ROUND_DOUBLE a multiplier below one half? Then the value is
- * below 2^30, and the zero_point can be added to it.
+ * at most 2^30, and the zero_point can be added to it.
  */
 QK_HOT int qk_is_small_double(const qi_requant *r, int32_t o)
 {
@@ -63,12 +63,13 @@ QK_HOT int qk_is_small_double(const qi_requant *r, int32_t o)
 }
 
 /**
- * The code of such a channel for an accumulator. The magnitude is that of qi_round_fraction,
+ * The code of such a channel for an accumulator. The magnitude is that of qi_round_fraction, with
+ * m = -exponent > 0:
  *
- *   floor((high + carry + 2^(20+m)) / 2^(21+m))  =  floor((floor((high + carry) / 2^21) + 2^(m-1))
- * / 2^m)
+ *   floor((high + carry + 2^(20+m)) / 2^(21+m))
+ *       = floor((floor((high + carry) / 2^21) + 2^(m-1)) / 2^m)
  *
- * with m = -exponent > 0, so that 2^(20+m) is a multiple of 2^21.
+ * because 2^(20+m) is a multiple of 2^21.
  */
 QK_HOT uint8_t qk_small_double_code(const qi_requant *r, int32_t o, int32_t acc)
 {
