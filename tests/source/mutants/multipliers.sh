@@ -7,7 +7,7 @@ export_mutant multiplier-float32 lib/integer/quant_conv.c 's/= in_float32 ? (dou
 export_mutant multiplier-float64 lib/integer/quant_conv.c 's/= in_float32 ? (double)(s1 \* s2)/= 0 ? (double)(s1 * s2)/'
 export_mutant multiplier-previous-channel lib/integer/quant_conv.c \
     's/double const m = ldexp(multiplier(a, c),/double const m = ldexp(multiplier(a, c > 0 ? c - 1 : 0),/'
-export_mutant multiplier-input-scale lib/integer/quant_conv.c 's/a->fully_connected, x->scale, s2,/a->fully_connected, 1.0f, s2,/'
+export_mutant multiplier-input-scale lib/integer/quant_conv.c 's/x->scale, s2, a->e->graph/1.0f, s2, a->e->graph/'
 export_mutant multiplier-shift lib/integer/quant_ops.c 's/^    \*shift = exponent;/    *shift = exponent + (exponent == -7);/'
 export_mutant multiplier-split-halves lib/integer/quant_conv.c 's/mult\[2 \* c\] = (int32_t)(uint32_t)significand;/mult[2 * c] = 0;/'
 export_mutant multiplier-add-swapped lib/integer/quant_binary.c 's/qat_requantize_multiplier(s1 \/ twice,/qat_requantize_multiplier(s2 \/ twice,/'
