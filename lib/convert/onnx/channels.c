@@ -57,6 +57,12 @@ qat_status oq_dequantize_channels(oq_importer *q, const oq_constant *given, oq_o
     qat_status const st = c->n_scales > 1 ? find_axis(q, c, &x->shape) : QAT_OK;
     if (st)
         return st;
+    int32_t lo, hi;
+    qat_tensor_codes(&q->graph->tensors[x->v.tensor], &lo, &hi);
+    for (size_t r = 0; r < c->n_scales; r++)
+        if (zero_of(c, r) < lo || zero_of(c, r) > hi)
+            return fv_refuse(&q->b, "its zero point is %d, of codes %d to %d", (int)zero_of(c, r),
+                             (int)lo, (int)hi);
     for (size_t r = 0; r < c->n_scales; r++)
         for (int i = 0; i < OQ_BYTES; i++) {
             int32_t const code = qat_qtensor_code(&q->graph->tensors[x->v.tensor], (uint8_t)i);

@@ -8,6 +8,7 @@
  */
 #include "convert/onnx/import.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------ positions */
@@ -79,6 +80,8 @@ static qat_status quantize_table(oq_importer *q, oq_operand *x)
             lo = reals[i] < lo ? reals[i] : lo;
             hi = reals[i] > hi ? reals[i] : hi;
         }
+        if (!isfinite(hi - lo))
+            return fv_refuse(&q->b, "a table whose values are not finite");
         *grid = oq_grid_of(lo, hi);
     }
     for (size_t i = 0; i < t->count; i++)
@@ -163,6 +166,8 @@ qat_status oq_gather(builder *b)
     oq_importer *q = oq_of(b);
     oq_operand x;
     fv at;
+    if (b->node->n_outputs < 1)
+        return fv_refuse(b, "it has no output");
     int64_t dims[QAT_FOREIGN_RANK];
     int axis = 0, rank = 0, positions = -1, output = -1;
     qat_status st = data_of(b, &x);

@@ -109,6 +109,17 @@ qat_status oq_grid(oq_importer *q, int scale, int zero_point, oq_target *grid)
     return QAT_OK;
 }
 
+/** Several scales of a constant belong to the indices of a dimension that it has. */
+static qat_status check_axis(const oq_importer *q, const oq_constant *c, int64_t axis)
+{
+    if (c->n_scales == 1 || strcmp(q->b.node->op, "DequantizeLinear") != 0)
+        return QAT_OK; /* the weights of a QLinear operator have no axis */
+    if (axis < 0 || axis >= c->codes->rank || c->codes->dims[axis] != (int64_t)c->n_scales)
+        return fv_refuse(&q->b, "%zu scales do not fit dimension %lld of its constant", c->n_scales,
+                         (long long)axis);
+    return QAT_OK;
+}
+
 /** The same codes with another scale or zero point than they were made with: other reals. */
 static qat_status name_anew(oq_importer *q, oq_operand *x, const oq_target *grid)
 {
@@ -138,8 +149,12 @@ qat_status oq_real_input(oq_importer *q, int i, oq_operand *x)
         return st;
     c.codes = x->shape.constant;
     if (c.codes && c.codes->type == QAT_FOREIGN_INT) {
-        int64_t const axis = fv_attr_int(&q->b, "axis", 1);
-        c.axis = (int)(axis < 0 ? axis + c.codes->rank : axis);
+        int64_t const given = fv_attr_int(&q->b, "axis", 1);
+        int64_t const axis = given < 0 ? given + c.codes->rank : given;
+        qat_status const fits = check_axis(q, &c, axis);
+        if (fits)
+            return fits;
+        c.axis = c.n_scales > 1 && axis >= 0 && axis < c.codes->rank ? (int)axis : 0;
         x->v = (oq_value){.tensor = -1, .is_real = true, .constant = c};
         x->shape.rank = c.codes->rank;
         memcpy(x->shape.dims, c.codes->dims, sizeof x->shape.dims);
@@ -301,6 +316,9 @@ static qat_status order_rows(oq_importer *q, oq_operand *x)
     int const rank = x->shape.rank, axis = x->v.row_axis;
     if (oq_rows(&x->v) == 1 || oq_place(x->v.n_last, rank, axis) == rank - 1)
         return QAT_OK;
+    if (axis == 0)
+        return fv_refuse(&q->b, "scales or constants for each index of dimension 0; of other "
+                                "dimensions they are supported");
     qat_status const st = oq_few_dims(q, rank);
     return st ? st : oq_order(q, x, axis == rank - 1 ? 0 : axis);
 }

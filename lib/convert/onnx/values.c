@@ -301,7 +301,10 @@ static qat_status emit_concat(oq_importer *q, oq_operand *in, int given, const o
         st = oq_order(q, &in[i], last);
         if (!st)
             st = oq_quantize(q, &in[i], &part);
-        inputs[i] = q->values[part.value].tensor;
+        oq_operand made = {q->values[part.value], q->b.values[part.value]};
+        if (!st) /* a table for each index has an order of its own */
+            st = oq_order(q, &made, last);
+        inputs[i] = made.v.tensor;
         for (int d = 0; d < rank && !st && i > 0; d++)
             if (d != axis && in[i].shape.dims[d] != dims[d])
                 return fv_refuse(&q->b, "inputs that differ in dimension %d", d);

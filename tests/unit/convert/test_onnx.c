@@ -38,6 +38,8 @@ static const int8_t zero_w[] = {0, 0}, weights[] = {50, -100, 127, 3};
 static const uint8_t zeros[] = {100, 20}, three_zeros[] = {1, 2, 3};
 static const int32_t bias[] = {700, -350}, no_zero;
 static const float real_bias[] = {0.35f, -0.525f};
+static const int32_t wide_zeros[] = {700, 2};
+static const int64_t halves[] = {2, 9};
 static const int64_t two_rows[] = {1, 18}, far_away = 1000, one_axis = 1;
 
 #define ONE(name, type, value)                                                                     \
@@ -61,6 +63,8 @@ static const constant constants[] = {
     {"bf", FLOAT, 1, {2}, real_bias, sizeof real_bias},
     {"far", INT64, 1, {1}, &far_away, sizeof far_away},
     {"one", INT64, 1, {1}, &one_axis, sizeof one_axis},
+    {"b2", INT32, 1, {2}, wide_zeros, sizeof wide_zeros},
+    {"half", INT64, 1, {2}, halves, sizeof halves},
     {"rows", INT64, 1, {2}, two_rows, sizeof two_rows},
 };
 
@@ -508,6 +512,23 @@ static const refusal refusals[] = {
      {QUANTIZED_INPUT, PER_CHANNEL, NODE("Conv", "xr wr", "c"), NODE("Tanh", "c", "y"), END}},
     {"it has 1 inputs", {QUANTIZED_INPUT, NODE("Conv", "xr", "y"), END}},
     {"it has 3 inputs and 1 outputs", {NODE("QLinearConv", "x sx zx", "y"), END}},
+    {"2 scales do not fit dimension -996 of its constant",
+     {QUANTIZED_INPUT,
+      {"DequantizeLinear", "w sw zw", "wr", "axis", -1000},
+      NODE("Gather", "wr one", "y"),
+      END}},
+    {"2 scales do not fit dimension 5",
+     {QUANTIZED_INPUT,
+      {"DequantizeLinear", "w sw zw", "wr", "axis", 5},
+      NODE("Gather", "wr one", "y"),
+      END}},
+    {"for each index of dimension 0",
+     {QUANTIZED_INPUT,
+      NODE("Reshape", "xr half", "r"),
+      {"QuantizeLinear", "r sw z2", "y", "axis", 0},
+      END}},
+    {"its zero point is 700, of codes 0 to 255",
+     {NODE("QuantizeLinear", "x sx zx", "q"), NODE("DequantizeLinear", "q sw b2", "y"), END}},
     {"is not known", {NODE("QuantizeLinear", "nothing sx zx", "y"), END}},
 };
 
