@@ -338,6 +338,22 @@ static void set_profile(qat_deploy_options *o, const export_made *made)
         tool_usage(&me, "--profile %s: expected paper, tflite or onnx", profile);
 }
 
+/**
+ * Profile onnx has no 16-bit codes and no fractional bits. What was trained with them keeps its own
+ * profile, if no other was asked for.
+ */
+static void keep_trained_profile(qat_deploy_options *o, const qat_restored *restored)
+{
+    const qat_quant_options *q = qat_checkpoint_quant(qat_restored_checkpoint(restored));
+    bool has_few_bits = q->weight_bits < 8 || q->activation_bits < 8 || q->input_bits > 0;
+    for (int i = 0; i < q->n_layers; i++)
+        has_few_bits =
+            has_few_bits || (q->layers[i].weight_bits > 0 && q->layers[i].weight_bits < 8);
+    bool const has_fraction = q->profile == QAT_PROFILE_PAPER && q->fraction != 0 && has_few_bits;
+    if (!profile && o->profile == QAT_PROFILE_ONNX && (q->activation_bits > 8 || has_fraction))
+        o->has_profile = false;
+}
+
 /** --set. Without --ptq it is an error: the run observed its ranges for its own quantization. */
 static qat_status set_quant(qat_restored *restored, qat_error *err)
 {
@@ -488,6 +504,8 @@ int main(int argc, char **argv)
         st = tool_use_raw_params(restored, args.items[0], &err);
     if (!st)
         st = set_quant(restored, &err);
+    if (!st)
+        keep_trained_profile(&o, restored);
     if (!st)
         st = qat_deploy(restored, args.items[1], &o, &result, &err);
     bool const refused = st == QAT_ERR_MISMATCH;

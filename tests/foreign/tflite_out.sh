@@ -114,7 +114,7 @@ mkdir random
 drawn=0
 if ! [[ random =~ $only ]]; then
     :
-elif QAT_PROPERTY_KEEP=$work/random QAT_PROPERTY_DIR=$work "$QAT_BUILD_ROOT/tests/test_property" 20240607 250 >random.txt 2>&1; then
+elif QAT_PROPERTY_KEEP=$work/random QAT_PROPERTY_DIR=$work "$QAT_BUILD_ROOT/tests/test_property" 20240607 300 >random.txt 2>&1; then
     # shellcheck disable=SC2012
     (cd random && "$python" "$source/tests/foreign/tflite_compare.py" "$tools/qat-run" "$samples" $(ls ./*.tflite | sed 's/\.tflite$//') 2>stderr.txt) >random.txt ||
         failed=$((failed + 1))

@@ -113,7 +113,8 @@ static int32_t first_rounding(const onnx_writer *w, const qi_node *node, size_t 
     if (!spare || !is_above || node->rounding != QI_ROUND_TWICE)
         return 0;
     int64_t const m = qi_value_at(QI_S32, mult->data, one ? 0 : channel);
-    return m ? (int32_t)lround(ldexp(0x1p30 / (double)m, spare - node->fraction)) : 0;
+    bool const is_normal = m >= INT64_C(1) << 30; /* of a stranger's file it may be any number */
+    return is_normal ? (int32_t)lround(ldexp(0x1p30 / (double)m, spare - node->fraction)) : 0;
 }
 
 /**
@@ -133,7 +134,8 @@ static qat_status write_bias(onnx_writer *w, const qi_node *node, int rank, cons
         if (value < INT32_MIN || value > INT32_MAX)
             return onnx_refuse(w, node, "its bias needs more than 32 bits");
         codes[i] = drop < 0 ? (int32_t)value * (1 << -drop) : qi_rdbp((int32_t)value, drop);
-        codes[i] += first_rounding(w, node, i, spare);
+        int64_t const sum = (int64_t)codes[i] + first_rounding(w, node, i, spare);
+        codes[i] = (int32_t)(sum > INT32_MAX ? INT32_MAX : sum);
     }
     *name = codes ? onnx_constant(&w->m, b->of->name, ONNX_S32, rank, dims, codes) : "";
     return QAT_OK;

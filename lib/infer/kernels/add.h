@@ -94,8 +94,8 @@ QK_INLINE void qk_add_even_run(const qk_pairs *pairs, const void *a, const void 
     qi_binary32 const zero_b = qi_b32_mul(qi_b32_of(p.b.zero_point), p.scale_b);
     qi_binary32 const zeros = qi_b32_fma(p.a.zero_point, p.scale_a, zero_b);
     p.constant = qi_b32_sub(qi_b32_of(p.zero_point), zeros);
-    p.fixed = qi_b32_fixed(1, p.constant) + (INT64_C(1) << (QI_B32_FRACTION - 1));
     p.is_fixed = p.of_a.shift <= 2 && p.of_b.shift <= 2;
+    p.fixed = p.is_fixed ? qi_b32_fixed(1, p.constant) + (INT64_C(1) << (QI_B32_FRACTION - 1)) : 0;
     p.is_rescaled = 0;
     qk_pairs_run(&p, qk_add_even, 1, a, b, y, scratch);
 }
