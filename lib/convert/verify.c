@@ -238,8 +238,8 @@ const qat_compare *qat_verifier_result(qat_verifier *v)
         if (!v->tensors[i].compared)
             continue;
         r->tensors++;
-        int const half = 1 << (v->graph->tensors[i].bits - 1);
-        int const enough = half < 64 ? half : 64;
+        int const bits = v->graph->tensors[i].bits; /* 32 and 64 of positions */
+        int const enough = bits < 7 ? 1 << (bits - 1) : 64;
         if ((int64_t)v->tensors[i].count * v->samples < enough)
             continue;
         r->tensors_large++;
