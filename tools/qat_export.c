@@ -338,20 +338,18 @@ static void set_profile(qat_deploy_options *o, const export_made *made)
         tool_usage(&me, "--profile %s: expected paper, tflite or onnx", profile);
 }
 
-/**
- * Profile onnx has no 16-bit codes and no fractional bits. What was trained with them keeps its own
- * profile, if no other was asked for.
- */
+/** Profile onnx, which nobody asked for, gives way to what was trained, and that is said. */
 static void keep_trained_profile(qat_deploy_options *o, const qat_restored *restored)
 {
-    const qat_quant_options *q = qat_checkpoint_quant(qat_restored_checkpoint(restored));
-    bool has_few_bits = q->weight_bits < 8 || q->activation_bits < 8 || q->input_bits > 0;
-    for (int i = 0; i < q->n_layers; i++)
-        has_few_bits =
-            has_few_bits || (q->layers[i].weight_bits > 0 && q->layers[i].weight_bits < 8);
-    bool const has_fraction = q->profile == QAT_PROFILE_PAPER && q->fraction != 0 && has_few_bits;
-    if (!profile && o->profile == QAT_PROFILE_ONNX && (q->activation_bits > 8 || has_fraction))
-        o->has_profile = false;
+    if (profile || o->profile != QAT_PROFILE_ONNX || !o->has_profile)
+        return;
+    o->profile = qat_restored_prefer_profile(restored, QAT_PROFILE_ONNX);
+    bool const is_wide =
+        qat_checkpoint_quant(qat_restored_checkpoint(restored))->activation_bits > 8;
+    if (o->profile != QAT_PROFILE_ONNX && !is_wide)
+        tool_log.line(tool_log.context,
+                      "sums keep the fractional bits and the profile of the training; with "
+                      "--profile onnx ONNX Runtime gives equal bytes, but sums have no fraction");
 }
 
 /** --set. Without --ptq it is an error: the run observed its ranges for its own quantization. */

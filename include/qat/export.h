@@ -43,10 +43,11 @@ qat_status qat_tflite_write(const qi_host *model, const qat_write_options *optio
 
 /**
  * Write ONNX: codes, scales and biases are the model's. In the form integer all values are, too; in
- * the others ONNX rounds accumulators in float32, half to even, as a model of profile onnx does. Of
- * another profile a value may get a neighbouring code, and weights of fewer than 8 bits are 2^n
- * times as large, with scales so much smaller. Pictures are [N, C, H, W]. QAT_ERR_UNSUPPORTED in a
- * build without protobuf-c.
+ * the others ONNX rounds accumulators in float32, half to even, as a model of profile onnx does:
+ * its bytes are equal, but for transposed convolutions and softmax, and for layout int8 on x86
+ * processors without VNNI. Of another profile a value may get a neighbouring code, and weights of
+ * fewer than 8 bits are 2^n times as large, with scales so much smaller. Pictures are [N, C, H, W].
+ * QAT_ERR_UNSUPPORTED in a build without protobuf-c.
  */
 qat_status qat_onnx_write(const qi_host *model, const qat_write_options *options, uint8_t **bytes,
                           size_t *count, qat_error *err);

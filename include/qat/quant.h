@@ -30,7 +30,8 @@ typedef enum qat_layout {
 typedef enum qat_profile {
     QAT_PROFILE_PAPER,
     QAT_PROFILE_TFLITE, /* as TFLite's reference kernels, byte for byte */
-    QAT_PROFILE_ONNX    /* as ONNX Runtime's kernels for quantized operators, byte for byte */
+    QAT_PROFILE_ONNX    /* as ONNX Runtime's kernels for quantized operators, byte for byte but for
+                           transposed convolutions and softmax */
 } qat_profile;
 
 typedef enum qat_bn_fold { QAT_FOLD_TWO_PASS, QAT_FOLD_ONE_PASS } qat_bn_fold;

@@ -595,6 +595,13 @@ qat_status qat_restored_freeze(const qat_restored *restored, const qat_deploy_op
                                qat_graph *eval, qat_qgraph **graph, qat_error *err);
 
 /**
+ * The profile of an export if its format prefers this one and nobody asked for another: this one,
+ * but the checkpoint's own where it has 16-bit activations or sums with fractional bits that this
+ * one has not.
+ */
+qat_profile qat_restored_prefer_profile(const qat_restored *restored, qat_profile preferred);
+
+/**
  * Export a checkpoint to a .qm: eval graph, freeze, input table, write to memory, verify byte for
  * byte, and certify against the checkpoint (certify.h). Only then the file is written, atomically.
  * If anything differs, nothing is written and the result is QAT_ERR_MISMATCH; `result` holds what

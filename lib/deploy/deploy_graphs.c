@@ -4,6 +4,7 @@
 #include "checkpoint/restore.h"
 #include "deploy/calibrate.h"
 #include "deploy/integer_model.h"
+#include "integer/quant_ops.h"
 #include "recipe/recipe.h"
 
 static qat_status set_params(const void *context, qat_graph *graph, qat_error *err)
@@ -81,6 +82,28 @@ qat_status qat_restored_eval_and_folded(const qat_restored *restored,
 qat_profile qat_deploy_profile(const qat_restored *r, const qat_deploy_options *o)
 {
     return o->has_profile ? o->profile : r->checkpoint->profile;
+}
+
+/** Fractional bits of sums, at most, in a layer with these overrides; NULL: none. */
+static int fraction_of(const qat_quant_options *q, qat_profile profile, const qat_quant_layer *l)
+{
+    int const weights = l && l->weight_bits ? l->weight_bits : q->weight_bits;
+    int const given = l && l->activation_bits ? l->activation_bits : q->activation_bits;
+    int const most = l && l->input_bits ? l->input_bits : q->input_bits;
+    return qat_wanted_fraction(q, profile, false, most && most < given ? most : given, weights);
+}
+
+qat_profile qat_restored_prefer_profile(const qat_restored *r, qat_profile preferred)
+{
+    const qat_quant_options *q = &r->checkpoint->quant;
+    qat_profile const trained = r->checkpoint->profile;
+    bool keeps = q->activation_bits > 8 && preferred != QAT_PROFILE_TFLITE;
+    for (int i = -1; i < q->n_layers && !keeps; i++) {
+        const qat_quant_layer *l = i < 0 ? NULL : &q->layers[i];
+        keeps =
+            !(l && l->is_float == 1) && fraction_of(q, trained, l) > fraction_of(q, preferred, l);
+    }
+    return keeps ? trained : preferred;
 }
 
 /**

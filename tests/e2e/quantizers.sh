@@ -263,6 +263,34 @@ check "16-bit activations: .tflite" "$tools/qat-export" wide.qm wide.tflite
 has "16-bit activations: .tflite rounds alike" '^0$' <(grep -c warning out.txt)
 check "16-bit activations: and back" "$tools/qat-import" wide.tflite back.qm
 check "16-bit activations: .tflite again" "$tools/qat-export" back.qm again.tflite
+if "$tools/qat-export" wide/last.ckpt wide.onnx --opset 21 --samples 10 >out.txt 2>err.txt; then
+    ok "16-bit activations: .onnx"
+    # implicit <what> <kept profile> <settings...>: the profile of an .onnx file of a short run, if none is named
+    implicit() {
+        name=$1 kept=$2
+        shift 2
+        sed '/^layout\|^profile\|^activation_bits/d' wide.ini >few.ini
+        check "few bits, $name: training" "$tools/qat-train" few.ini --out few "$@"
+        check "few bits, $name: .onnx" "$tools/qat-export" few/last.ckpt few.onnx --samples 10
+        if [ "$kept" = onnx ]; then
+            has "few bits, $name: nothing is said" '^0$' <(grep -c 'fractional bits' out.txt err.txt | awk -F: '{n += $2} END {print n}')
+        else
+            has "few bits, $name: what --profile onnx would change" 'fractional bits.*--profile onnx' <(cat out.txt err.txt)
+        fi
+        check "few bits, $name: of profile $kept" "$tools/qat-export" few/last.ckpt named.onnx --samples 10 --profile "$kept"
+        same "few bits, $name: profile $kept if none is named" few.onnx named.onnx
+        rm -rf few
+    }
+    implicit "paper" paper --set quant.weight_bits=4
+    implicit "one layer" paper --set "quant.layer conv1.activation_bits=4"
+    implicit "8 bits with a fraction" paper --set quant.fraction=4
+    implicit "tflite, which has no fraction" onnx --set quant.profile=tflite --set quant.weight_bits=4
+    implicit "8 bits" onnx
+elif grep -q 'without protobuf-c' err.txt; then
+    ok "16-bit activations: a build without ONNX says so"
+else
+    not_ok "16-bit activations: .onnx: $(tail -n 1 err.txt)"
+fi
 check "16-bit activations: real numbers at the border" "$tools/qat-export" wide.qm real.tflite --float-io
 for observer in minmax percentile mse; do
     check "16-bit activations: calibrated, $observer" "$tools/qat-export" wide/last.ckpt ptq.qm --ptq digits --ptq-samples 50 --observer $observer

@@ -150,8 +150,9 @@ QI_LONG qi_binary32 qi_b32_fma(int32_t i, qi_binary32 r, qi_binary32 c)
     return qi_b32_round(c.mant * (INT64_C(1) << RIGHT) + (product < 0 ? -1 : 1), c.exp - RIGHT);
 }
 
-/** i r with QI_B32_FRACTION fractional bits, rounded down. |i| < 2^9, |r| below 2^12. */
 enum { QI_B32_FRACTION = 24 };
+
+/** i r with QI_B32_FRACTION fractional bits, rounded down. |i| < 2^9, |r| below 2^12. */
 static inline int64_t qi_b32_fixed(int32_t i, qi_binary32 r)
 {
     int64_t const p = (int64_t)i * r.mant;
@@ -162,7 +163,8 @@ static inline int64_t qi_b32_fixed(int32_t i, qi_binary32 r)
 /**
  * acc M by one product of integers, if no rounding of binary32 can change the result: acc has 24
  * bits, |acc M| is below 2^9, and it is 2^-14 from the next tie. (The rounding of the product is at
- * most 2^-15.) Returns 0 if that is not so, as once in some thousands of sums.
+ * most 2^-16.) Returns 0 near ties and beyond 2^9: seldom, but for outputs that saturate and for
+ * multipliers that are powers of two.
  */
 static inline int qi_b32_nearest_product(int32_t acc, int32_t mult, int32_t shift, int32_t *y)
 {
