@@ -255,10 +255,12 @@ static qat_status check_tflite(const struct table *t, const cert_curve *curve, i
                                       : expected);
 }
 
-qat_status cert_check_curve(cert *c, const cert_op *op)
+/** Check the entry of one code. */
+typedef qat_status entry_check(const struct table *t, const cert_op *op, int32_t code);
+
+/** The one table of an op, entry by entry. */
+static qat_status check_one_table(cert *c, const cert_op *op, entry_check *check)
 {
-    const cert_curve *curve = cert_curve_of(op->head);
-    bool const own = curve->tflite && c->source->profile == QAT_PROFILE_TFLITE;
     struct table t;
     int32_t lo, hi;
     qat_status st = table_of(c, op->node, op->name, &t);
@@ -266,23 +268,32 @@ qat_status cert_check_curve(cert *c, const cert_op *op)
         return st;
     cert_codes_of(t.x, &lo, &hi);
     for (int32_t code = lo; !st && code <= hi; code++)
-        st = own ? check_tflite(&t, curve, code)
-                 : check_entry(&t, 0, code, curve->value(real_of(t.x, code)), TABLE_SLACK);
+        st = check(&t, op, code);
     return st ? st : cert_equal(c, op->name, "the number of tables", t.rows, 1);
+}
+
+static qat_status check_curve_entry(const struct table *t, const cert_op *op, int32_t code)
+{
+    const cert_curve *curve = cert_curve_of(op->head);
+    bool const own = curve->tflite && t->c->source->profile == QAT_PROFILE_TFLITE;
+    return own ? check_tflite(t, curve, code)
+               : check_entry(t, 0, code, curve->value(real_of(t->x, code)), TABLE_SLACK);
+}
+
+qat_status cert_check_curve(cert *c, const cert_op *op)
+{
+    return check_one_table(c, op, check_curve_entry);
+}
+
+static qat_status check_row_number(const struct table *t, const cert_op *op, int32_t code)
+{
+    return check_entry(t, 0, code, fmin(fmax(real_of(t->x, code), 0), op->act_max), TABLE_SLACK);
 }
 
 /** The nearest whole numbers from 0 to act_max: the rows of an embedding. */
 qat_status cert_check_row_numbers(cert *c, const cert_op *op)
 {
-    struct table t;
-    int32_t lo, hi;
-    qat_status st = table_of(c, op->node, op->name, &t);
-    if (st)
-        return st;
-    cert_codes_of(t.x, &lo, &hi);
-    for (int32_t code = lo; !st && code <= hi; code++)
-        st = check_entry(&t, 0, code, fmin(fmax(real_of(t.x, code), 0), op->act_max), TABLE_SLACK);
-    return st ? st : cert_equal(c, op->name, "the number of tables", t.rows, 1);
+    return check_one_table(c, op, check_row_number);
 }
 
 /* ------------------------------------------------------------------ profile onnx */
@@ -300,24 +311,20 @@ static int32_t code_of_bound(const qi_tensor *y, double bound)
     return (int32_t)fmin(fmax(code, lo), hi);
 }
 
+static qat_status check_even_entry(const struct table *t, const cert_op *op, int32_t code)
+{
+    int32_t const least = code_of_bound(t->y, op->act_min), most = code_of_bound(t->y, op->act_max);
+    float const real = (float)real_of(t->x, code);
+    double const steps = (double)(float)((double)real / (double)cert_scale(t->y));
+    double const expected = fmin(fmax(rint(steps) + t->y->zero_point, least), most);
+    return cert_equal(t->c, t->name, "an entry of the table",
+                      code_at(t, 0, position_of(t->x, code)), (int64_t)expected);
+}
+
 /** What DequantizeLinear, a clamp and QuantizeLinear make of each code. */
 qat_status cert_check_even_table(cert *c, const cert_op *op)
 {
-    struct table t;
-    int32_t lo, hi;
-    qat_status st = table_of(c, op->node, op->name, &t);
-    if (st)
-        return st;
-    int32_t const least = code_of_bound(t.y, op->act_min), most = code_of_bound(t.y, op->act_max);
-    cert_codes_of(t.x, &lo, &hi);
-    for (int32_t code = lo; !st && code <= hi; code++) {
-        float const real = (float)real_of(t.x, code);
-        double const steps = (double)(float)((double)real / (double)cert_scale(t.y));
-        double const expected = fmin(fmax(rint(steps) + t.y->zero_point, least), most);
-        st = cert_equal(c, op->name, "an entry of the table",
-                        code_at(&t, 0, position_of(t.x, code)), (int64_t)expected);
-    }
-    return st ? st : cert_equal(c, op->name, "the number of tables", t.rows, 1);
+    return check_one_table(c, op, check_even_entry);
 }
 
 /** The codes from the other end, which stand for -x. */

@@ -274,6 +274,9 @@ def operators(tools, folder, rounds):
             "QLinearMatMul of a list": ("", {"a": codes(deep), "b": codes(4, deep, 6)},
                                         ["a", "sa", "za", "b", "sb", "zb", "sy", "zy"],
                                         {"sb": np.float32(rng.uniform(1e-4, 2e-3))}),
+            "QLinearMatMul by a constant list": ("", {"a": codes(4, deep)}, ["a", "sa", "za", "w", "sw", "zw", "sy", "zy"],
+                                                 {"w": w[0, :, 0, 0].copy(), "sw": np.float32(rng.uniform(1e-4, 2e-3)),
+                                                  "zw": np.int8(0)}),
             "QLinearGlobalAveragePool": ("com.microsoft", {"a": codes(1, 32, 7, 7)},
                                          ["a", "sa", "za", "sy", "zy"], {}),
             "QLinearAveragePool": ("com.microsoft", {"a": codes(1, 16, 8, 8)}, ["a", "sa", "za", "sy", "zy"],
@@ -355,10 +358,33 @@ def gathers(tools, folder):
             say(not isinstance(result, str) and result[0] == 0, f"Gather {name}, {kind_of}: {result}")
 
 
+def joined(tools, folder):
+    """Concat of values with a scale for each index of another dimension."""
+    rng = np.random.default_rng(7)
+    path = folder + "/joined.onnx"
+    node = helper.make_node
+    for shape, axis, along in (((1, 2, 5), 1, 2), ((1, 3, 3, 3), 1, 2), ((1, 4, 6, 2), 1, 3)):
+        codes = rng.integers(0, 256, shape).astype(np.uint8)
+        several = {"s": rng.uniform(.5, 4, shape[axis]).astype(np.float32),
+                   "z": rng.integers(0, 256, shape[axis]).astype(np.uint8)}
+        nodes = [node("DequantizeLinear", ["x", "s", "z"], ["r"], axis=axis), node("Concat", ["r", "r"], ["c"], axis=along),
+                 node("QuantizeLinear", ["c", "sy", "zy"], ["q"]), node("DequantizeLinear", ["q", "sy", "zy"], ["y"])]
+        operator(folder, nodes, {"x": codes}, several | {"sy": np.float32(8), "zy": np.uint8(90)}, path, TensorProto.FLOAT)
+        # its optimizer makes a model of this that it cannot load
+        want = theirs(path, [codes], ort.GraphOptimizationLevel.ORT_DISABLE_ALL)[0]
+        got = ours(tools, folder, path, [codes], 1)
+        if isinstance(got, str):
+            say(False, f"Concat of several scales, {shape}: {got}")
+        else:
+            differing = int((in_order(got[0], want.ndim, want.shape) != want).sum())
+            say(differing == 0, f"Concat of several scales, {shape}: {differing} of {want.size} differ")
+
+
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as temporary:
         between(sys.argv[1], temporary)
         gathers(sys.argv[1], temporary)
+        joined(sys.argv[1], temporary)
         operators(sys.argv[1], temporary, int(os.environ.get("ONNX_ROUNDS", "4")))
         networks(sys.argv[1], temporary)
         of_torchvision(sys.argv[1], temporary, sys.argv[2:])

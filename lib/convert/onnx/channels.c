@@ -176,22 +176,6 @@ static qat_status add_zeros(oq_importer *q, const oq_constant *c, int sign, int3
     return qat_emit_add(&e, "add", q->err);
 }
 
-/** A tensor of 16-bit codes like this one. */
-static qat_status append_wide(oq_importer *q, int like, const char *part, int *tensor)
-{
-    qat_qtensor t = q->graph->tensors[like];
-    t.type = QI_S16;
-    t.bits = 16;
-    t.zero_point = 0;
-    t.border = QI_BORDER_NONE;
-    t.source_index = -1;
-    t.channel_scales = NULL;
-    t.n_channels = 0;
-    qat_part_name(t.name, q->b.name, part);
-    *tensor = qat_qgraph_tensor(q->graph, &t, q->err);
-    return qat_append_status(*tensor, q->err);
-}
-
 /** Give a tensor the scales at the network's border. */
 static qat_status set_border(oq_importer *q, int tensor, const oq_constant *c, qi_border border)
 {
@@ -256,7 +240,7 @@ static qat_status quantize_input(oq_importer *q, const oq_operand *x, const oq_c
     qat_status st = append_input(q, x, c, i, n_last);
     shifted = st ? -1 : q->inputs[i];
     if (!st && !has_zeros(c, 0)) {
-        st = append_wide(q, q->inputs[i], "with_zero_points", &shifted);
+        st = oq_append_wide(q, q->inputs[i], "with_zero_points", &shifted);
         if (!st)
             st = add_zeros(q, c, 1, 0, q->inputs[i], shifted);
     }
@@ -287,7 +271,7 @@ qat_status oq_real_channels(oq_importer *q, oq_operand *x)
         st = oq_widen(q, &x->v.tensor); /* q - zero */
     int const wide = x->v.tensor;
     if (!st && !has_zeros(c, zero)) {
-        st = append_wide(q, codes, "reals", &x->v.tensor);
+        st = oq_append_wide(q, codes, "reals", &x->v.tensor);
         if (!st)
             st = add_zeros(q, c, -1, zero, wide, x->v.tensor);
     }

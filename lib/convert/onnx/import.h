@@ -252,6 +252,8 @@ float oq_real_of(const oq_importer *q, const oq_value *v, int r, int i);
 oq_target oq_grid_of(float lo, float hi);
 /** Can the engine give 16-bit codes of this layer, which the file does not quantize? */
 bool oq_can_be_wide(const qat_foreign_node *op);
+/** An activation of 16-bit codes, with the shape and scale of tensor `like`; NODE/part. */
+qat_status oq_append_wide(oq_importer *q, int like, const char *part, int *tensor);
 /** x's codes less its zero point, as 16-bit codes. */
 qat_status oq_widen(oq_importer *q, int *x);
 /** What the reals of codes can be; with 0. False: not all are finite. */

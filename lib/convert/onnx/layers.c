@@ -224,20 +224,28 @@ static qat_status append_bias(oq_importer *q, const oq_operand *b, int x, int w,
     return qat_append_status(*tensor, q->err);
 }
 
-qat_status oq_widen(oq_importer *q, int *x)
+qat_status oq_append_wide(oq_importer *q, int like, const char *part, int *tensor)
 {
-    qat_qtensor t = q->graph->tensors[*x];
-    int const from = *x;
-    qat_part_name(t.name, q->b.name, "wide");
+    qat_qtensor t = q->graph->tensors[like];
     t.type = QI_S16;
     t.bits = 16;
     t.zero_point = 0;
     t.data = NULL;
     t.source_index = -1;
     t.border = QI_BORDER_NONE;
-    *x = qat_qgraph_tensor(q->graph, &t, q->err);
-    if (*x < 0)
-        return qat_append_status(*x, q->err);
+    t.channel_scales = NULL;
+    t.n_channels = 0;
+    qat_part_name(t.name, q->b.name, part);
+    *tensor = qat_qgraph_tensor(q->graph, &t, q->err);
+    return qat_append_status(*tensor, q->err);
+}
+
+qat_status oq_widen(oq_importer *q, int *x)
+{
+    int const from = *x;
+    qat_status const st = oq_append_wide(q, from, "wide", x);
+    if (st)
+        return st;
     qat_emit e = oq_emit(q, 1, &from, *x, NULL);
     e.profile = QAT_PROFILE_PAPER;
     return qat_emit_requantize(&e, q->err);

@@ -63,14 +63,15 @@ static qat_status shapes_of(const oq_importer *q, const oq_operand *in, struct p
 static qat_status operand(oq_importer *q, oq_operand *x, int i, const fv *shape, int *tensor)
 {
     int32_t dims[QI_MAX_RANK];
-    qat_status st = QAT_OK;
-    if (x->v.constant.codes && x->shape.rank == 0)
-        return fv_refuse(&q->b, "a product of a single number");
-    if (x->v.constant.codes)
-        st = oq_append_operand(q, x, x->shape.rank, 0);
-    else
-        st = oq_codes(q, x, i ? "second input" : "first input");
-    if (!st && !x->v.constant.codes)
+    if (x->v.constant.codes) {
+        x->shape.rank = shape->rank;
+        memcpy(x->shape.dims, shape->dims, sizeof x->shape.dims);
+        qat_status const appended = oq_append_operand(q, x, shape->rank, 0);
+        *tensor = x->v.tensor;
+        return appended;
+    }
+    qat_status st = oq_codes(q, x, i ? "second input" : "first input");
+    if (!st)
         st = oq_order(q, x, 0);
     if (!st)
         st = oq_dims(q, 0, shape->rank, shape->dims, dims);

@@ -51,6 +51,23 @@ static const qat_foreign_tensor *constant_of(const oq_importer *q, int i)
     return v ? v->constant : NULL;
 }
 
+/** Is it a code of this type? A list without a type is of uint8. */
+static bool is_code(int64_t zero_point, int stored)
+{
+    switch (stored) {
+    case OQ_INT8:
+    case OQ_INT4:
+        return zero_point >= INT8_MIN && zero_point <= INT8_MAX;
+    case OQ_INT16:
+    case OQ_INT32:
+        return zero_point >= INT16_MIN && zero_point <= INT16_MAX;
+    case OQ_UINT16:
+        return zero_point >= 0 && zero_point <= UINT16_MAX;
+    default:
+        return zero_point >= 0 && zero_point <= UINT8_MAX;
+    }
+}
+
 qat_status oq_scales(oq_importer *q, int scale, int zero_point, oq_constant *c, int *stored)
 {
     const qat_foreign_tensor *s = constant_of(q, scale), *z = constant_of(q, zero_point);
@@ -65,8 +82,9 @@ qat_status oq_scales(oq_importer *q, int scale, int zero_point, oq_constant *c, 
     if (z && z->count != 1 && z->count != s->count)
         return fv_refuse(&q->b, "%zu scales, but %zu zero points", s->count, z->count);
     for (size_t i = 0; z && i < z->count; i++) {
-        if (z->ints[i] < INT16_MIN || z->ints[i] > UINT16_MAX)
-            return fv_refuse(&q->b, "its zero point is %lld", (long long)z->ints[i]);
+        if (!is_code(z->ints[i], z->stored))
+            return fv_refuse(&q->b, "its zero point is %lld, no code of type %s",
+                             (long long)z->ints[i], oq_type_name(z->stored));
         if (z->ints[i] != z->ints[0])
             c->zero_points = z->ints;
     }
