@@ -46,9 +46,49 @@ static qat_status write_both(onnx_writer *w, const qi_node *node, const char *op
     return QAT_OK;
 }
 
+/**
+ * Sums and products of reals with codes that are int8 in the model: float32 rounds otherwise if
+ * they are carried 128 higher, so they are int8 again here.
+ */
+static qat_status write_signed(onnx_writer *w, const qi_node *node, const char *op)
+{
+    onnx_form const form = onnx_form_of_both(w, node);
+    onnx_tensor *y = onnx_out(w, node);
+    const char *reals[3] = {NULL};
+    for (int i = 0; i < 2; i++) {
+        onnx_tensor *x = onnx_in(w, node, i), plain = *x;
+        const char *codes = onnx_as(&w->m, &x->value, form);
+        plain.zero_point = NULL;
+        plain.carry = 0;
+        plain.value.type = ONNX_S8;
+        codes = onnx_recoded(w, codes, -x->carry, ONNX_S8);
+        reals[i] = onnx_dequantized(w, &plain, codes, onnx_name(&w->m, x->of->name));
+    }
+    onnx_tensor const carried = *y;
+    y->zero_point = NULL;
+    y->carry = 0;
+    y->value.type = ONNX_S8;
+    take_result(w, node, onnx_add(&w->m, op, reals), form, false);
+    const char *codes = onnx_as(&w->m, &y->value, form);
+    y->zero_point = carried.zero_point;
+    y->carry = carried.carry;
+    y->value.type = carried.value.type;
+    onnx_set(&y->value, form, onnx_recoded(w, codes, y->carry, y->value.type));
+    return QAT_OK;
+}
+
+/** add and mul. */
+static qat_status write_sum(onnx_writer *w, const qi_node *node, const char *op,
+                            const char *qlinear)
+{
+    bool const is_carried =
+        onnx_in(w, node, 0)->carry && onnx_in(w, node, 1)->carry && onnx_out(w, node)->carry;
+    return is_carried ? write_signed(w, node, op) : write_both(w, node, op, qlinear);
+}
+
 static qat_status add(onnx_writer *w, const qi_node *node)
 {
-    return write_both(w, node, "Add", "QLinearAdd");
+    return write_sum(w, node, "Add", "QLinearAdd");
 }
 
 static qat_status sub(onnx_writer *w, const qi_node *node)
@@ -58,7 +98,7 @@ static qat_status sub(onnx_writer *w, const qi_node *node)
 
 static qat_status mul(onnx_writer *w, const qi_node *node)
 {
-    return write_both(w, node, "Mul", "QLinearMul");
+    return write_sum(w, node, "Mul", "QLinearMul");
 }
 
 static qat_status prelu(onnx_writer *w, const qi_node *node)
