@@ -76,6 +76,18 @@ run_tests() {
 }
 
 mkdir -p "$logs"
+# these warn of other things than the builds below, and take a minute: so they come first
+configure build-debug -Dbuildtype=debug -Dtests=disabled -Dbench=true
+build build-debug
+if command -v clang >/dev/null 2>&1; then
+    CC=clang configure build-clang -Dtests=disabled
+    build build-clang
+else
+    echo "SKIP build-clang: no clang"
+    skipped=$((skipped + 1))
+fi
+passed=$((passed + 1))
+
 configure build -Dtests=enabled -Dpkgconfig.relocatable=true
 build build
 # models with the answers that these tests know, for the engine on other processors
@@ -102,18 +114,6 @@ else
     cat "$logs/minimal.log"
     failed=$((failed + 1))
 fi
-
-# other warnings than those of the builds above
-configure build-debug -Dbuildtype=debug -Dtests=disabled -Dbench=true
-build build-debug
-if command -v clang >/dev/null 2>&1; then
-    CC=clang configure build-clang -Dtests=disabled
-    build build-clang
-else
-    echo "SKIP build-clang: no clang"
-    skipped=$((skipped + 1))
-fi
-passed=$((passed + 1))
 
 # cross <name of a file in cross/> <program>... : the engine alone, if the programs are there
 cross() {

@@ -117,7 +117,7 @@ qat_status oq_matrix_product(oq_importer *q, oq_operand *in, const oq_target *wa
     struct product p;
     int64_t dims[QAT_FOREIGN_RANK];
     int32_t matrices[QI_MAX_RANK];
-    int inputs[2], output, product;
+    int inputs[2], output = 0, product;
     if (wanted->affine)
         return fv_refuse(&q->b, "constants behind a product of two inputs");
     if (in[0].v.constant.codes && in[1].v.constant.codes)
