@@ -338,10 +338,26 @@ static void set_profile(qat_deploy_options *o, const export_made *made)
         tool_usage(&me, "--profile %s: expected paper, tflite or onnx", profile);
 }
 
-/** Profile onnx, which nobody asked for, gives way to what was trained, and that is said. */
+/** Does a --set name the profile? */
+static bool profile_is_set(const tool_list *sets)
+{
+    static char const key[] = "quant.profile=";
+    for (int i = 0; i < sets->count; i++)
+        if (!strncmp(sets->items[i], key, sizeof key - 1))
+            return true;
+    return false;
+}
+
+/**
+ * A format's own profile, which nobody asked for, gives way to one that --set names; and profile
+ * onnx to what was trained, and that is said.
+ */
 static void keep_trained_profile(qat_deploy_options *o, const qat_restored *restored)
 {
-    if (profile || o->profile != QAT_PROFILE_ONNX || !o->has_profile)
+    if (profile || !o->has_profile)
+        return;
+    o->has_profile = !profile_is_set(&tool_ptq_given.sets);
+    if (!o->has_profile || o->profile != QAT_PROFILE_ONNX)
         return;
     o->profile = qat_restored_prefer_profile(restored, QAT_PROFILE_ONNX);
     bool const is_wide =

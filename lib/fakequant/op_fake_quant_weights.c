@@ -30,6 +30,26 @@ qat_weight_view qat_weight_view_of(const qat_node *node)
     return view;
 }
 
+qat_status qat_weights_shape(qat_node *node, qat_error *err)
+{
+    node->shape = node->inputs[0]->shape;
+    if (node->attrs[FQW_AXIS] >= node->shape.rank)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "axis %g of a tensor of rank %d",
+                        node->attrs[FQW_AXIS], node->shape.rank);
+    return QAT_OK;
+}
+
+bool qat_weights_forward(qat_node *node, const qat_run *run, qat_tile_fn *quantize)
+{
+    bool const is_active = qat_past_delay(run, node->attrs[FQW_DELAY]);
+    if (is_active)
+        qat_parallel(qat_weight_view_of(node).channels, quantize, node);
+    else
+        memcpy(node->value, node->inputs[0]->value,
+               qat_shape_count(&node->shape) * sizeof *node->value);
+    return is_active;
+}
+
 static const float *run_at(const qat_weight_view *view, const float *w, int outer, int channel)
 {
     return w + qat_weight_run(view, outer, channel);
@@ -64,10 +84,9 @@ const qat_qparams *qat_fake_quant_weights_params(const qat_node *fake_quant_weig
 
 static qat_status fqw_shape(qat_node *node, qat_error *err)
 {
-    node->shape = node->inputs[0]->shape;
-    if (node->attrs[FQW_AXIS] >= node->shape.rank)
-        return qat_fail(err, QAT_ERR_ARGUMENT, "axis %g of a tensor of rank %d",
-                        node->attrs[FQW_AXIS], node->shape.rank);
+    qat_status const st = qat_weights_shape(node, err);
+    if (st)
+        return st;
     node->scratch_bytes =
         sizeof(struct fqw_state) + (size_t)qat_weight_view_of(node).channels * sizeof(qat_qparams);
     return QAT_OK;
@@ -93,12 +112,7 @@ static void channel_forward(void *context, int channel, int thread)
 static void fqw_forward(qat_node *node, const qat_run *run)
 {
     struct fqw_state *state = node->scratch;
-    state->active = qat_past_delay(run, node->attrs[FQW_DELAY]);
-    if (state->active)
-        qat_parallel(qat_weight_view_of(node).channels, channel_forward, node);
-    else
-        memcpy(node->value, node->inputs[0]->value,
-               qat_shape_count(&node->shape) * sizeof *node->value);
+    state->active = qat_weights_forward(node, run, channel_forward);
 }
 
 static void channel_backward(void *context, int channel, int thread)

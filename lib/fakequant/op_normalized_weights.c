@@ -229,11 +229,7 @@ static void forward_channel(void *context, int channel, int thread)
 
 static void normalized_forward(qat_node *node, const qat_run *run)
 {
-    if (qat_past_delay(run, node->attrs[FQW_DELAY]))
-        qat_parallel(qat_weight_view_of(node).channels, forward_channel, node);
-    else
-        memcpy(node->value, node->inputs[0]->value,
-               qat_shape_count(&node->shape) * sizeof *node->value);
+    qat_weights_forward(node, run, forward_channel);
 }
 
 /* ------------------------------------------------------------------ gradients */
@@ -310,10 +306,9 @@ static void normalized_backward(qat_node *node, const qat_run *run)
 
 static qat_status normalized_shape(qat_node *node, qat_error *err)
 {
-    node->shape = node->inputs[0]->shape;
-    if (node->attrs[FQW_AXIS] >= node->shape.rank)
-        return qat_fail(err, QAT_ERR_ARGUMENT, "axis %g of a tensor of rank %d",
-                        node->attrs[FQW_AXIS], node->shape.rank);
+    qat_status const st = qat_weights_shape(node, err);
+    if (st)
+        return st;
     if (is_apot(node) && bits_of(node) > APOT_MOST_BITS)
         return qat_fail(err, QAT_ERR_UNSUPPORTED,
                         "%s: apot needs 2 to 5 bits, but weight_bits = %d", node->inputs[0]->name,

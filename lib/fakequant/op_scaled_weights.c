@@ -131,10 +131,9 @@ static void scale_rows(const float *w, float *y, size_t n, size_t inputs)
 
 static qat_status scaled_shape(qat_node *node, qat_error *err)
 {
-    node->shape = node->inputs[0]->shape;
-    if (node->attrs[FQW_AXIS] >= node->shape.rank)
-        return qat_fail(err, QAT_ERR_ARGUMENT, "axis %g of a tensor of rank %d",
-                        node->attrs[FQW_AXIS], node->shape.rank);
+    qat_status const st = qat_weights_shape(node, err);
+    if (st)
+        return st;
     bool const outputs_last = (int)node->attrs[FQW_AXIS] == node->shape.rank - 1;
     if (node->op == &qat_op_fgq_weights && (outputs_last || qat_shape_channels(&node->shape) < 2))
         return qat_fail(err, QAT_ERR_UNSUPPORTED,
@@ -162,11 +161,7 @@ static void channel_forward(void *context, int channel, int thread)
 
 static void scaled_forward(qat_node *node, const qat_run *run)
 {
-    if (qat_past_delay(run, node->attrs[FQW_DELAY]))
-        qat_parallel(qat_weight_view_of(node).channels, channel_forward, node);
-    else
-        memcpy(node->value, node->inputs[0]->value,
-               qat_shape_count(&node->shape) * sizeof *node->value);
+    qat_weights_forward(node, run, channel_forward);
 }
 
 static void scaled_backward(qat_node *node, const qat_run *run)

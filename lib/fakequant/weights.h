@@ -2,6 +2,7 @@
 #ifndef QAT_FAKEQUANT_WEIGHTS_H
 #define QAT_FAKEQUANT_WEIGHTS_H
 
+#include "base/parallel.h"
 #include "qat/quant.h"
 
 /**
@@ -15,6 +16,16 @@ typedef struct qat_weight_view {
 } qat_weight_view;
 
 qat_weight_view qat_weight_view_of(const qat_node *fake_quant_weights);
+
+/** The shape of a quantizer of weights: that of its input, of which the attribute axis is a
+ * dimension. */
+qat_status qat_weights_shape(qat_node *quantizer, qat_error *err);
+
+/**
+ * The forward of a quantizer of weights: its input as it is before `delay`, and past it
+ * `quantize(quantizer, channel, thread)` for each channel, in threads. Did it quantize?
+ */
+bool qat_weights_forward(qat_node *quantizer, const qat_run *run, qat_tile_fn *quantize);
 
 /** Where run `outer` of a channel begins. */
 static inline size_t qat_weight_run(const qat_weight_view *view, int outer, int channel)

@@ -46,6 +46,12 @@ same "calibration gives the same bytes twice" all.qm again.qm
 written one --observer mse --equalize --correct-bias --threads 1
 same "and on one thread" all.qm one.qm
 if cmp -s plain.qm mse.qm; then not_ok "observers differ"; else ok "observers differ"; fi
+# a format's own profile is taken only where nobody names one
+check ".tflite: its own profile" "$tools/qat-export" float/last.ckpt own.tflite --ptq recipe
+check ".tflite: --profile paper" "$tools/qat-export" float/last.ckpt named.tflite --ptq recipe --profile paper
+check ".tflite: --set quant.profile" "$tools/qat-export" float/last.ckpt set.tflite --ptq recipe --set quant.profile=paper
+same ".tflite: --set names the profile as --profile does" named.tflite set.tflite
+if cmp -s own.tflite named.tflite; then not_ok ".tflite: profiles differ"; else ok ".tflite: profiles differ"; fi
 check "an export where TMPDIR cannot be written" env TMPDIR=/nowhere "$tools/qat-export" float/last.ckpt beside.qm --ptq recipe
 check "what equalization and correction did" "$tools/qat-export" float/last.ckpt said.qm --ptq recipe --equalize \
     --correct-bias --ptq-samples 50

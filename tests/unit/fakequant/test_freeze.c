@@ -136,8 +136,12 @@ START_TEST(test_any_number)
         ck_assert_float_eq(b.q->value[i], y[i]);
     for (int i = 0; i < 4; i++)
         b.q->inputs[3]->value[4 * i + 3] = INFINITY;
-    for (int t = 1; t < 4; t++)
+    for (int t = 1; t < 4; t++) {
         step_with(&b, t, course[t]);
+        for (int i = 0; i < WEIGHTS; i++)
+            ck_assert_msg(fabsf(b.q->value[i]) <= 3, "step %d, weight %d: %g", t, i,
+                          (double)b.q->value[i]);
+    }
 }
 END_TEST
 
