@@ -1,7 +1,9 @@
 #include "unit/task/task_export.h"
 #include "checkpoint/restore.h"
+#include "common/temp.h"
 
 #include <check.h>
+#include <string.h>
 
 qat_recipe *recipe_of(const char *text)
 {
@@ -10,6 +12,19 @@ qat_recipe *recipe_of(const char *text)
     qat_status const st = qat_recipe_parse(&r, text, "test.ini", NULL, 0, &err);
     ck_assert_msg(st == QAT_OK, "%s", err.message);
     return r;
+}
+
+void refuses_recipe(const char *text, const char *says)
+{
+    qat_train_options const o = {.dir = folder};
+    qat_recipe *r = NULL;
+    qat_error err;
+    qat_status st = qat_recipe_parse(&r, text, "test.ini", NULL, 0, &err);
+    if (!st)
+        st = qat_train(r, &o, NULL, &err);
+    ck_assert_int_ne(st, QAT_OK);
+    ck_assert_msg(strstr(err.message, says), "\"%s\" lacks \"%s\"", err.message, says);
+    qat_recipe_free(r);
 }
 
 qat_accuracy export_task(const qat_restored *c, const qat_dataset *data, const char *path)

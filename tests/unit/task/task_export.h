@@ -1,5 +1,6 @@
 /**
- * Exports a trained network of any task, and measures it with the exact evaluation and the engine.
+ * Recipes of any task: which are refused. Exports a trained network, and measures it with the exact
+ * evaluation and the engine.
  */
 #ifndef QAT_TESTS_TASK_EXPORT_H
 #define QAT_TESTS_TASK_EXPORT_H
@@ -8,6 +9,9 @@
 
 /** A recipe from its text, which must be one. */
 qat_recipe *recipe_of(const char *text);
+
+/** A recipe that cannot be read, or cannot be trained, with an error that has these words. */
+void refuses_recipe(const char *text, const char *says);
 
 /**
  * Export to path with the ranges from training. No byte of the engine may differ from the exact
