@@ -10,13 +10,10 @@ set -u
 answers=$(realpath "${1:?}") tests=${2:?}
 tools=${QAT_BUILD_ROOT:?}/tools
 . "${QAT_SOURCE_ROOT:?}/tests/common/checks.sh"
-compiler=arm-none-eabi-gcc objdump=arm-none-eabi-objdump nm=arm-none-eabi-nm
-fail() { echo "$*"; }
-. "$QAT_SOURCE_ROOT/tests/source/floating.sh" # integer_only.sh shows that it notices
+. "$QAT_SOURCE_ROOT/tests/c_source/compilers.sh"
 ops() { # ops <model>: the names of its ops, sorted
     "$tools/qat-inspect" "$1" --json | tr ',{' '\n\n' | sed -n 's/^ *"op": "\([a-z0-9_]*\)".*/\1/p' | sort -u
 }
-warnings="-Wall -Wextra -Wconversion -Wpedantic -Werror"
 
 random=24
 . "$QAT_SOURCE_ROOT/tests/c_source/models.sh"
@@ -39,27 +36,12 @@ int main(void)
     return wrong != 0;
 }
 END
-arm() { command -v arm-none-eabi-gcc >/dev/null; }
-integer_helpers='__aeabi_(u?[il]div(mod)?|l(mul|lsl|lsr|asr)|u?lcmp|[il]div0|memcpy[48]?|memset[48]?|memclr[48]?)|__gnu_thumb1_case_[a-z0-9]*'
-compile() { # compile <flags for gcc>: net.c of this folder by each compiler; prints what is wrong
-    gcc $warnings -std=c99 -O1 $sanitizers "$@" -c net.c -o net.o || echo "gcc: $model"
+compile() { # compile <flags>: net.c of this folder by each compiler; prints what is wrong
+    by_gcc "$@"
     [ "$others" = yes ] || return 0
     count=$((count + 1))
     [ $((count % 8)) = 1 ] || return 0 # the others have seen enough of them
-    if command -v clang >/dev/null; then clang $warnings -std=c99 "$@" -fsyntax-only net.c || echo "clang: $model"; fi
-    if command -v g++ >/dev/null; then g++ $warnings -std=c++17 "$@" -x c++ -fsyntax-only net.c || echo "g++: $model"; fi
-    if arm; then
-        for cpu in cortex-m4 cortex-m55; do
-            arm-none-eabi-gcc $warnings -std=c99 -mcpu=$cpu -mthumb -mfloat-abi=hard -O2 -ffreestanding "$@" -c net.c -o /dev/null || echo "$cpu: $model"
-        done
-        arm-none-eabi-gcc $warnings -std=c99 -mcpu=cortex-m0plus -mthumb -Os -ffreestanding "$@" -c net.c -o arm.o || echo "arm: $model"
-        bad=$(arm-none-eabi-nm -u arm.o | awk '{ print $2 }' | grep -vxE "memcpy|memset|$integer_helpers" | tr '\n' ' ')
-        [ -z "$bad" ] || echo "$model needs $bad"
-        # with a floating-point unit, where its instructions would be seen
-        arm-none-eabi-gcc -std=c99 -mcpu=cortex-m7 -mfpu=fpv5-d16 -mfloat-abi=hard -mthumb -O2 "$@" -c net.c -o float.o
-        bad=$(floating_instructions float.o; floating_helpers arm.o float.o)
-        [ -z "$bad" ] || echo "$model has $bad"
-    fi
+    by_others "$@"
 }
 try() { # try <model> <options of qat-export>: prints what is wrong
     model=$1
@@ -80,30 +62,6 @@ if [ -z "$sanitizers" ]; then
     while read -r model; do ops "$model"; done <chosen.txt | sort -u >seen.txt
     lacks=$(grep -oE 'X\([a-z0-9_]+\)' "$QAT_SOURCE_ROOT/include/qat/infer.h" | sed 's/X(\(.*\))/\1/' | grep -v '^name$' | sort -u | comm -23 - seen.txt | tr '\n' ' ')
     if [ -z "$lacks" ]; then ok "among them are all ops"; else not_ok "no network has: $lacks"; fi
-fi
-
-# ---------------------------------------------------------------- whole networks from elsewhere
-size_of() { # size_of <options>: code and constants of net.c for a Cortex-M4, with -Os
-    "$tools/qat-export" "$network.qm" net.c "$@" >/dev/null
-    arm-none-eabi-gcc -Os -std=c99 -mcpu=cortex-m4 -mthumb -c net.c -o size.o
-    arm-none-eabi-size size.o | awk 'NR == 2 { print $1 }'
-}
-zoo=${QAT_DATA:-none}/models/mlperf-tiny
-if [ -d "$zoo" ]; then
-    for file in "$zoo"/kws_ref_model.tflite "$zoo"/vww_96_int8.tflite "$zoo"/pretrainedResnet_quant.tflite "$zoo"/model_ToyCar_quant_fullint_micro_intio.tflite; do
-        network=$(basename "$file" .tflite)
-        "$tools/qat-import" "$file" "$network.qm" >/dev/null
-        before=$others others=no
-        wrong=$(try "$network.qm" 2>&1)
-        if [ -z "$wrong" ]; then ok "$network: the engine's bytes"; else not_ok "$wrong"; fi
-        if arm && [ -z "$sanitizers" ]; then
-            echo "$network on a Cortex-M4: $(size_of --separate-weights --no-self-test) bytes of code and parameters, $(size_of --separate-weights) with the self-test, \
-$(size_of) with the constants; $(sed -n 's/^#define NET_ARENA_BYTES //p' net.h) of RAM"
-        fi
-        others=$before
-    done
-else
-    echo "SKIP networks of MLPerf Tiny: no folder models/mlperf-tiny in QAT_DATA"
 fi
 
 # ---------------------------------------------------------------- options

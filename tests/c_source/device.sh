@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Networks as C source on emulated devices: a Cortex-M0, M3, M4, M7, M55 and a RISC-V processor give the engine's bytes, in
-# 20 runs of each network, and pass the self-test. The programs are those of examples/cortex-m and examples/riscv.
+# 20 runs of each network, and pass the self-test. Start-up code and Makefiles are those of examples/.
 #
 #     device.sh ANSWERS TESTS      as c_source.sh
 set -u
@@ -47,8 +47,9 @@ device() { # device <name> <emulator> <compiler> <folder> <make's variables>
     n=$(wc -l <ran.txt)
     if [ -z "$wrong" ] && [ "$n" -ge 10 ]; then ok "$name: $n networks"; else not_ok "$name: of $n networks: $(head -n 10 <<<"$wrong")"; fi
 }
-for cpu in cortex-m0 cortex-m3 cortex-m4 cortex-m7 cortex-m55; do
-    device $cpu qemu-system-arm arm-none-eabi-gcc cortex-m CPU=$cpu
+device cortex-m0 qemu-system-arm arm-none-eabi-gcc cortex-m0plus BOARD=microbit
+for core in cortex-m3 cortex-m4 cortex-m7 cortex-m55; do
+    device $core qemu-system-arm arm-none-eabi-gcc $core
 done
-device riscv qemu-system-riscv32 riscv64-unknown-elf-gcc riscv
+device riscv32 qemu-system-riscv32 riscv64-unknown-elf-gcc riscv32
 exit $failed

@@ -1,14 +1,11 @@
 /**
  * Start-up code for a RISC-V processor of 32 bits without a library, as QEMU's board `virt` has it:
- * the stack, a serial port to print to, and a register that ends the program. The rest is that of
- * examples/cortex-m.
+ * the stack, a serial port to print to, and a register that ends the program.
  */
 #include "device.h"
 
-#include <stddef.h>
 #include <stdint.h>
 
-extern uint32_t bss_start[], bss_end[];
 void begin(void);
 
 /** The first instructions: a stack. */
@@ -39,26 +36,6 @@ void device_exit(int status)
 
 void begin(void)
 {
-    for (uint32_t *to = bss_start; to < bss_end;)
-        *to++ = 0;
+    device_clear();
     device_exit(main());
-}
-
-/* ------------------------------------------------------------------ what a network needs */
-
-void *memcpy(void *restrict to, const void *restrict from, size_t count)
-{
-    uint8_t *t = to;
-    const uint8_t *f = from;
-    while (count--)
-        *t++ = *f++;
-    return to;
-}
-
-void *memset(void *to, int byte, size_t count)
-{
-    uint8_t *t = to;
-    while (count--)
-        *t++ = (uint8_t)byte;
-    return to;
 }

@@ -1,14 +1,13 @@
 /**
- * Start-up code for a Cortex-M without a library: the vector table, the memory, what a network
- * needs (memcpy and memset), and semihosting, with which a program under a debugger or in QEMU
- * prints text and ends. It is for any Cortex-M; link.ld says where flash and RAM are.
+ * Start-up code for a Cortex-M without a library: the vector table, the memory, and semihosting,
+ * with which a program under a debugger or in QEMU prints text and ends. It is for any Cortex-M;
+ * cortex_m.ld says where flash and RAM are.
  */
 #include "device.h"
 
-#include <stddef.h>
 #include <stdint.h>
 
-extern uint32_t stack_end[], data_start[], data_end[], data_in_flash[], bss_start[], bss_end[];
+extern uint32_t stack_end[], data_start[], data_end[], data_in_flash[];
 void reset(void);
 static void fault(void);
 
@@ -50,32 +49,15 @@ static void fault(void)
 
 void reset(void)
 {
+#ifndef __ARM_FEATURE_UNALIGNED
+    *(volatile uint32_t *)0xe000ed14u |= 1u << 3; /* CCR: no unaligned words, as on a Cortex-M0+ */
+#endif
 #if defined __ARM_FP || defined __ARM_FEATURE_MVE
     *(volatile uint32_t *)0xe000ed88u |= 0xfu << 20; /* CPACR: floating point and Helium */
     __asm__ volatile("dsb\n isb");
 #endif
     for (uint32_t *to = data_start, *from = data_in_flash; to < data_end;)
         *to++ = *from++;
-    for (uint32_t *to = bss_start; to < bss_end;)
-        *to++ = 0;
+    device_clear();
     device_exit(main());
-}
-
-/* ------------------------------------------------------------------ what a network needs */
-
-void *memcpy(void *restrict to, const void *restrict from, size_t count)
-{
-    uint8_t *t = to;
-    const uint8_t *f = from;
-    while (count--)
-        *t++ = *f++;
-    return to;
-}
-
-void *memset(void *to, int byte, size_t count)
-{
-    uint8_t *t = to;
-    while (count--)
-        *t++ = (uint8_t)byte;
-    return to;
 }

@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# The networks that people put on microcontrollers, as C source: every compiler takes them without a warning, they need
+# memcpy and memset alone, hold no floating point, and give the engine's bytes on six processors, in 20 runs of each.
+# A table has what they take there: flash and RAM of the network (as the linker's map has them), and stack.
+#
+#     ten_networks.sh ANSWERS [all | NETWORK ...]      without names: the small ones; networks.sh has all of them
+#
+# In the environment: CORES, some of the six.
+set -u
+answers=$(realpath "${1:?}") sanitizers=
+shift
+tools=${QAT_BUILD_ROOT:?}/tools examples=${QAT_SOURCE_ROOT:?}/examples
+. "$QAT_SOURCE_ROOT/tests/common/checks.sh"
+. "$QAT_SOURCE_ROOT/tests/c_source/compilers.sh"
+. "$QAT_SOURCE_ROOT/tests/c_source/networks.sh"
+. "$QAT_SOURCE_ROOT/tests/c_source/map.sh"
+cores=${CORES:-cortex-m0plus cortex-m3 cortex-m4 cortex-m7 cortex-m55 riscv32}
+case ${1:-short} in
+short) networks="quickstart signals keyword_state anomaly_detection" ;;
+all) networks="$drawn_networks $imported_networks" ;;
+*) networks=$* ;;
+esac
+
+cat >main.c <<'END'
+#include "answers.c"
+#include "device.h"
+int main(void)
+{
+    int const wrong = check_network();
+    device_print(wrong ? "wrong " : "right ");
+    device_print_number((unsigned long)(wrong < 0 ? -1 - wrong : wrong));
+    device_print(" stack ");
+    device_print_number(device_stack_bytes());
+    device_print("\n");
+    return wrong != 0;
+}
+END
+
+on_host() { # prints what is wrong
+    by_gcc
+    by_others
+    printf 'int check_network(void);\nint main(void) { return check_network() != 0; }\n' >host.c
+    gcc -O1 host.c answers.c net.o -o host && ./host || echo "$model: other bytes on this computer"
+}
+on_core() { # on_core <core>: a line of the table; prints what is wrong to fd 3
+    flags='-Os -I.'
+    # 512 KB of flash are too few for some
+    [ "$1" != cortex-m55 ] || flags="$flags -D'NET_SECTION=__attribute__((section(\".more\")))'"
+    rm -f run.elf
+    make -s -f "$examples/$1/Makefile" run MAIN=main.c OUT=run.elf CFLAGS="$flags" </dev/null >out.txt 2>&1
+    said=$(sed -n 's/^\(right\|wrong\) \([0-9]*\) stack \([0-9]*\)$/\1 \2 \3/p' out.txt)
+    set -- "$1" ${said:-nothing 0 0}
+    [ "$2" = right ] || echo "$model on $1: $2, run or layer $3: $(tail -n 2 out.txt)" >&3
+    printf '%-22s %-14s %8s %10d %10d %10d\n' "$model" "$1" "$2" "$(flash_of run.map run.net.o)" "$(ram_of run.map run.net.o)" "$4"
+}
+try() { # try <network>: its lines of the table; prints what is wrong to fd 3
+    make_network "$1" && "$tools/qat-export" "$1.qm" net.c >/dev/null && "$answers" "$1.qm" net 20 >answers.c ||
+        echo "$1 is not made: $(tail -n 2 made.txt)" >&3
+    model=$1
+    on_host >&3 2>&1
+    for core in $cores; do on_core "$core"; done
+}
+
+for program in arm-none-eabi-gcc qemu-system-arm riscv64-unknown-elf-gcc qemu-system-riscv32; do
+    if ! command -v $program >/dev/null; then
+        echo "SKIP networks on devices: $program is not installed"
+        exit $failed
+    fi
+done
+printf '%-22s %-14s %8s %10s %10s %10s\n' network core 20\ runs 'flash [B]' 'RAM [B]' 'stack [B]'
+for network in $networks; do
+    if [ -n "$(file_of "$network")" ] && [ ! -d "$zoo" ]; then
+        echo "SKIP $network: no folder models/mlperf-tiny in QAT_DATA"
+        continue
+    fi
+    try "$network" 3>wrong.txt
+    if [ -s wrong.txt ]; then not_ok "$network: $(head -n 20 wrong.txt)"; else ok "$network: the engine's bytes on $(wc -w <<<"$cores") processors"; fi
+done
+exit $failed
