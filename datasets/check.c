@@ -32,14 +32,13 @@ static bool holds_sound(FILE *file, const uint8_t head[12])
            ftell(file) >= size + 8;
 }
 
-/** Does it begin and end as a PNG, a JPEG or a WAV file? */
-static bool looks_whole(const char *path)
+/** Does it begin and end as a PNG, a JPEG or a WAV file? Closes the file. */
+static bool looks_whole(FILE *file)
 {
     static const uint8_t png[] = {0x89, 'P', 'N', 'G', 13, 10, 26, 10}, jpeg[] = {0xff, 0xd8, 0xff};
     static const uint8_t png_end[] = {0, 0, 0, 0, 'I', 'E', 'N', 'D', 0xae, 0x42, 0x60, 0x82};
     static const uint8_t jpeg_end[] = {0xff, 0xd9};
     uint8_t start[12] = {0};
-    FILE *file = fopen(path, "rb");
     if (!file)
         return false;
     bool good = fread(start, 1, sizeof start, file) == sizeof start;
@@ -51,6 +50,23 @@ static bool looks_whole(const char *path)
         good = good && memcmp(start, jpeg, sizeof jpeg) == 0 &&
                ends_with(file, jpeg_end, sizeof jpeg_end);
     (void)fclose(file);
+    return good;
+}
+
+/** The same of the file, or the part of a file, that a sample is in. */
+static bool sample_looks_whole(const qat_dataset *d, int index)
+{
+    qat_file_name const name = d->kind->file(d, index);
+    char path[PATH_LENGTH];
+    uint8_t *bytes = NULL;
+    size_t count = 0;
+    if (!d->kind->bytes) {
+        qat_file_path(name, path, sizeof path);
+        return looks_whole(fopen(path, "rb"));
+    }
+    bool const good = d->kind->bytes(d, index, &bytes, &count, NULL) == QAT_OK && count &&
+                      looks_whole(fmemopen(bytes, count, "rb"));
+    free(bytes);
     return good;
 }
 
@@ -69,12 +85,10 @@ static void look_at(void *context, int tile, int thread)
 {
     chunk *c = context;
     int const index = c->first + tile;
-    char path[PATH_LENGTH];
     qat_picture picture = {0};
     (void)thread;
     c->status[tile] = QAT_OK;
-    qat_file_path(c->dataset->kind->file(c->dataset, index), path, sizeof path);
-    if (!c->decode && looks_whole(path))
+    if (!c->decode && sample_looks_whole(c->dataset, index))
         return;
     c->status[tile] = qat_dataset_picture(c->dataset, index, &picture, &c->errors[tile]);
     free(picture.pixels);

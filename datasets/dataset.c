@@ -536,6 +536,8 @@ void qat_dataset_close(qat_dataset *dataset)
 {
     if (!dataset)
         return;
+    if (dataset->kind->close)
+        dataset->kind->close(dataset);
     qat_aligned_free(dataset->values);
     qat_arena_free(&dataset->arena);
     free(dataset);

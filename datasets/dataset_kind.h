@@ -9,9 +9,14 @@
 #include "base/rng.h"
 #include "qat/dataset.h"
 
-/** The file that a sample is in: its name as seen from a folder ("" where the name says all). */
+/**
+ * The file that a sample is in: its name as seen from a folder ("" where the name says all). Or,
+ * if size is not 0, a part of a larger file: `folder` is that file, and `name` is known in it
+ * alone.
+ */
 typedef struct qat_file_name {
     const char *folder, *name;
+    uint32_t size;
 } qat_file_name;
 
 typedef struct qat_dataset_kind {
@@ -28,6 +33,8 @@ typedef struct qat_dataset_kind {
      */
     qat_status (*open)(qat_dataset *dataset, const qat_dataset_options *options, qat_split split,
                        qat_error *err);
+    /** Close what `own` holds beside memory; also after `open` failed. NULL: nothing. */
+    void (*close)(qat_dataset *dataset);
     /** Like qat_dataset_get; the index is already checked. */
     qat_status (*get)(const qat_dataset *dataset, int index, void *values, int *label,
                       qat_error *err);
@@ -41,6 +48,10 @@ typedef struct qat_dataset_kind {
                           qat_error *err);
     /** Kinds whose samples are picture files that `picture` decodes: the file of sample `index`. */
     qat_file_name (*file)(const qat_dataset *dataset, int index);
+    /** Kinds whose picture files are parts of larger files: the bytes of such a part. free() them
+     *  also after an error. */
+    qat_status (*bytes)(const qat_dataset *dataset, int index, uint8_t **bytes, size_t *count,
+                        qat_error *err);
     /** Have the data a validation split of their own? Then `open` is called for it, too, instead of
      *  drawing one from the training split. NULL: no. */
     bool (*validates)(const qat_dataset_options *options);

@@ -41,11 +41,13 @@ static uint32_t answers_of(const qat_dataset *d, int i)
     return crc;
 }
 
-/** Size of a file; -1: it is not there, which is another function's business. */
+/** Size of a sample's file; -1: it is not there, which is another function's business. */
 static int64_t size_of(qat_file_name name)
 {
     char path[PATH_LENGTH];
     struct stat there;
+    if (name.size)
+        return name.size;
     qat_file_path(name, path, sizeof path);
     return stat(path, &there) == 0 ? (int64_t)there.st_size : -1;
 }

@@ -1,5 +1,6 @@
 /** Brings pictures to the size of a network: the resize and crop of docs/preprocessing.md. */
 #include "datasets/pictures/image_filter.h"
+#include "datasets/pictures/picture.h"
 #include "qat/dataset.h"
 
 #include <stdint.h>
@@ -156,24 +157,34 @@ static qat_status check_size(const char *path, const qat_image_size *s, qat_erro
     return QAT_OK;
 }
 
-qat_status qat_image_read(const char *path, const qat_image_size *size, uint8_t *values,
-                          qat_error *err)
+qat_status qat_image_fit(qat_picture *p, const char *path, const qat_image_size *size,
+                         uint8_t *values, qat_error *err)
 {
-    qat_picture p = {0};
     int const height = size->height, width = size->width, channels = size->channels;
     qat_status st = check_size(path, size, err);
     if (st)
         return st;
-    st = qat_picture_read_within(&p, path, channels, size->max_pixels, err);
-    if (!st && size->central_crop > 0.0)
-        st = crop_and_filter(&p, path, size, values, err);
-    else if (!st && size->resize_short)
-        st = resize_and_crop(&p, path, height, width, channels, size->resize_short, values, err);
-    else if (!st)
-        qat_image_resize(p.pixels, p.height, p.width, values, height, width, channels);
-    free(p.pixels);
+    if (size->central_crop > 0.0)
+        st = crop_and_filter(p, path, size, values, err);
+    else if (size->resize_short)
+        st = resize_and_crop(p, path, height, width, channels, size->resize_short, values, err);
+    else
+        qat_image_resize(p->pixels, p->height, p->width, values, height, width, channels);
     if (!st && size->order_bgr && channels == 3)
         swap_red_blue(values, (size_t)height * (size_t)width);
+    return st;
+}
+
+qat_status qat_image_read(const char *path, const qat_image_size *size, uint8_t *values,
+                          qat_error *err)
+{
+    qat_picture p = {0};
+    qat_status st = check_size(path, size, err);
+    if (!st)
+        st = qat_picture_read_within(&p, path, size->channels, size->max_pixels, err);
+    if (!st)
+        st = qat_image_fit(&p, path, size, values, err);
+    free(p.pixels);
     return st;
 }
 

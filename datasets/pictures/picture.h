@@ -47,6 +47,13 @@ extern const char qat_picture_endings[];
 qat_status qat_picture_decode(qat_picture *picture, const qat_picture_file *file, qat_error *err);
 
 /**
+ * Bring a decoded picture to the wanted size, as qat_image_read does. The picture is work space.
+ * path: for messages.
+ */
+qat_status qat_image_fit(qat_picture *picture, const char *path, const qat_image_size *size,
+                         uint8_t *values, qat_error *err);
+
+/**
  * Read a mask: a PNG whose pixels are numbers, indices of a palette or grey of up to 8 bits, as
  * they are stored. Limits, errors and memory are those of qat_picture_read_within.
  */

@@ -122,7 +122,7 @@ static qat_status coco_picture(const qat_dataset *dataset, int index, qat_pictur
 static qat_file_name coco_file(const qat_dataset *dataset, int index)
 {
     const coco_set *set = dataset->own;
-    return (qat_file_name){set->images, set->file.pictures[index].file_name};
+    return (qat_file_name){.folder = set->images, .name = set->file.pictures[index].file_name};
 }
 
 static void coco_keep(qat_dataset *dataset, const int *kept, int n)

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 enum { DEFAULT_SIDE = 32, DEFAULT_CHANNELS = 3, NAME_BYTES = 256, LEAST_BYTES = 4096 };
+enum { MOST_CLASSES = 65536 };
 
 bool qat_files_is_folder(const char *path)
 {
@@ -76,6 +77,23 @@ static int split_lines(char *text, const char **lines, int max)
         at += length + !last;
     }
     return count;
+}
+
+qat_status qat_files_count_classes(const char *folder, const char *name, int *count, qat_error *err)
+{
+    qat_arena arena = {0};
+    const char *path = qat_dataset_join(&arena, folder, name);
+    uint8_t *bytes = NULL;
+    size_t n = 0;
+    *count = 0;
+    qat_status st = path ? QAT_OK : qat_out_of_memory(err, "class names");
+    if (!st && access(path, F_OK) == 0)
+        st = qat_file_read(path, LEAST_BYTES + (size_t)MOST_CLASSES * NAME_BYTES, &bytes, &n, err);
+    for (size_t i = 0; !st && i < n; i++) /* the first byte of each line that is not empty */
+        *count += !strchr("\r\n", bytes[i]) && (i == 0 || strchr("\r\n", bytes[i - 1]));
+    free(bytes);
+    qat_arena_free(&arena);
+    return st;
 }
 
 qat_status qat_files_class_names(qat_dataset *dataset, const char *folder, const char *name,
@@ -155,8 +173,8 @@ qat_file_name qat_files_file(const qat_dataset *dataset, int index)
     const char *path = files->paths[index], *root = files->root;
     size_t const n = root ? strlen(root) : 0;
     if (n && strncmp(path, root, n) == 0 && path[n] == '/')
-        return (qat_file_name){root, path + n + 1};
-    return (qat_file_name){"", path};
+        return (qat_file_name){.folder = root, .name = path + n + 1};
+    return (qat_file_name){.folder = "", .name = path};
 }
 
 void qat_files_keep(qat_dataset *dataset, const int *kept, int n)

@@ -39,6 +39,10 @@ qat_status qat_files_hold_lines(qat_dataset *dataset, const char *source, const 
 qat_status qat_files_check_text(const char *path, const uint8_t *text, size_t bytes,
                                 qat_error *err);
 
+/** How many lines with a name of a class folder/name has; 0 if it is not there. */
+qat_status qat_files_count_classes(const char *folder, const char *name, int *count,
+                                   qat_error *err);
+
 /**
  * If folder/name is there, its lines are the names of the classes, info.classes of them; empty
  * lines do not count.

@@ -12,10 +12,9 @@ int qat_names_order(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/** Append to a list that doubles in the arena; old copies are freed with the arena. */
-static bool append(qat_arena *arena, qat_names *list, const char *name)
+bool qat_names_add(qat_arena *arena, qat_names *list, const char *name)
 {
-    if (list->count == list->capacity) {
+    if (list->count == list->capacity) { /* old copies are freed with the arena */
         int const capacity = list->capacity ? 2 * list->capacity : 64;
         const char **grown = qat_arena_array(arena, (size_t)capacity, sizeof *grown);
         if (!grown)
@@ -57,7 +56,7 @@ qat_status qat_folder_list(qat_arena *arena, const char *path, qat_named *wanted
             continue;
         char *full = folders ? qat_dataset_join(arena, path, e->d_name) : NULL;
         bool const wanted = folders ? full && qat_files_is_folder(full) : wanted_name(e->d_name);
-        bool const good = wanted ? append(arena, list, e->d_name)
+        bool const good = wanted ? qat_names_add(arena, list, e->d_name)
                                  : count_ignored(arena, path, e->d_name, ignored);
         if ((folders && !full) || !good)
             st = qat_out_of_memory(err, path);

@@ -10,6 +10,9 @@ typedef struct qat_names {
     int count, capacity;
 } qat_names;
 
+/** Append a copy of a name; false: out of memory. */
+bool qat_names_add(qat_arena *arena, qat_names *list, const char *name);
+
 /** Compares two names, for qsort and bsearch over qat_names.at. */
 int qat_names_order(const void *a, const void *b);
 

@@ -55,10 +55,10 @@ typedef struct opening {
 static bool has_list(const char *root, const char *name)
 {
     char path[4096];
-    qat_file_path((qat_file_name){root, "train"}, path, sizeof path);
+    qat_file_path((qat_file_name){.folder = root, .name = "train"}, path, sizeof path);
     if (qat_files_is_folder(path))
         return false;
-    qat_file_path((qat_file_name){root, name}, path, sizeof path);
+    qat_file_path((qat_file_name){.folder = root, .name = name}, path, sizeof path);
     return access(path, F_OK) == 0;
 }
 
@@ -115,7 +115,7 @@ static bool skips(void *context, const char *class_name, const char *file)
 {
     opening *o = context;
     char name[2 * 256 + 2];
-    qat_file_path((qat_file_name){class_name, file}, name, sizeof name);
+    qat_file_path((qat_file_name){.folder = class_name, .name = file}, name, sizeof name);
     bool const tested = qat_classes_find(&o->tested, name) >= 0;
     bool const validated = qat_classes_find(&o->validated, name) >= 0;
     if (o->split == QAT_SPLIT_TRAIN && validated && !(o->options->validation > 0))

@@ -39,6 +39,7 @@ typedef enum qat_sample_type {
     X(cifar100)                                                                                    \
     X(folder)                                                                                      \
     X(list)                                                                                        \
+    X(tar)                                                                                         \
     X(npy)                                                                                         \
     X(coco) X(scenes) X(faces) X(table) X(words) X(numbers) X(tones) X(masks) X(keywords) X(wav)
 /** The kinds as text, "digits|shapes|...", a constant expression. */
@@ -71,7 +72,8 @@ typedef struct qat_dataset_options {
     const char *kind;   /* one of QAT_DATASET_KINDS */
     const char *path; /* idx, cifar10, cifar100: the folder; folder: the folder with train/ and val/
                          (or test/), each with one folder per class; list: a text file of pictures
-                         and classes, or a folder with train.txt and test.txt; npy: the folder with
+                         and classes, or a folder with train.txt and test.txt; tar: the folder
+                         with shards, a pattern with * ? [..], or one shard; npy: the folder with
                          {train,test}_x.npy and {train,test}_y.npy; coco: the folder that contains
                          the next four; table: the CSV file; masks: the folder with train/ and val/
                          (or test/), each with images/ and masks/; wav: as folder, or the layout of
@@ -95,25 +97,26 @@ typedef struct qat_dataset_options {
      * from all of them instead.
      */
     int train_count, test_count;
-    int classes; /* idx, npy, list, masks: labels must be below this; 0: largest label + 1 */
+    int classes; /* idx, npy, list, tar, masks: labels must be below this; 0: largest label + 1 */
     /*
-     * The size of the pictures. folder, list, coco, table, masks: pictures are resized to this
+     * The size of the pictures. folder, list, tar, coco, table, masks: pictures are resized to this
      * size; 0 means height 32, width = height, 3 channels. scenes, faces: square pictures of side
      * height are drawn; 0 means 128 (scenes) and 48 (faces). Pictures of other kinds are resized if
      * a height or a width is given.
      */
     int height, width, channels;
-    int resize_short; /* folder, list, table: resize the short side to this, then crop the centre;
-                         0: resize to height x width */
-    double central_crop; /* folder, list, table: see qat_image_size */
-    int max_pixels; /* folder, list, coco, table, masks: pictures of more pixels are an error; see
-                       qat_picture_read_within. 0: QAT_PICTURE_MAX_PIXELS */
+    int resize_short;    /* folder, list, tar, table: resize the short side to this, then crop the
+                            centre;    0: resize to height x width */
+    double central_crop; /* folder, list, tar, table: see qat_image_size */
+    int max_pixels; /* folder, list, tar, coco, table, masks: pictures of more pixels are an error;
+                       see qat_picture_read_within. 0: QAT_PICTURE_MAX_PIXELS */
     /*
      * 0: the data have a training split and a test split. Otherwise, 0 < split < 1: the data have
      * no test split, and one is made. This share of the samples is for training, the others are for
      * testing. The share is taken from each class. (Where samples have no single class, it is taken
      * from all samples.) `seed` decides which ones. Each kind then reads:
      *   folder: the class folders in path/train if that exists, otherwise those in path
+     *   tar:    all shards
      *   list:   the file, or train.txt if path is a folder
      *   npy:    x.npy and y.npy, or train_x.npy and train_y.npy
      *   coco:   annotations[0] and images[0]
@@ -139,6 +142,10 @@ typedef struct qat_dataset_options {
     bool undrawn; /* procedural sets: nothing is drawn. The set tells its shape and its counts, and
                      the classes of samples that have one; to get a sample is an error. Ranges of
                      real values are those of the kind, target_mean is 0, target_deviation 1 */
+    /* tar, tfrecord: called while shards are indexed; return false to stop (QAT_ERR_STATE). NULL:
+     * nothing is called */
+    bool (*tick)(void *context, int64_t done, int64_t total);
+    void *tick_context;
 } qat_dataset_options;
 
 /** What samples have to be learned beside a class, boxes or attributes. */

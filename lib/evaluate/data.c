@@ -140,7 +140,9 @@ qat_status qat_open_data_looking(qat_dataset **dataset, const qat_recipe *recipe
                              .seconds = recipe->data.seconds,
                              .words = recipe->data.words,
                              .memory = qat_data_memory(recipe),
-                             .undrawn = look && look->undrawn};
+                             .undrawn = look && look->undrawn,
+                             .tick = look ? look->tick : NULL,
+                             .tick_context = look ? look->context : NULL};
     set_coco(&o, recipe);
     if (!spec) {
         o.train_count = (int)recipe->data.train_count;

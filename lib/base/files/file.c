@@ -192,6 +192,27 @@ qat_status qat_file_read(const char *path, size_t max_bytes, uint8_t **bytes, si
     return st;
 }
 
+qat_status qat_file_read_at(int fd, const char *path, uint64_t offset, void *bytes, size_t count,
+                            qat_error *err)
+{
+    uint8_t *to = bytes;
+    while (count) {
+        ssize_t const n = offset > INT64_MAX ? 0 : pread(fd, to, count, (off_t)offset);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return qat_file_fail(err, "read", path, errno);
+        if (n == 0)
+            return qat_fail(err, QAT_ERR_FORMAT,
+                            "%s: truncated, the file has no byte %llu",
+                            path, (unsigned long long)offset);
+        to += n;
+        offset += (uint64_t)n;
+        count -= (size_t)n;
+    }
+    return QAT_OK;
+}
+
 qat_status qat_file_look_at(const char *path, uint8_t *start, size_t room, qat_file_look *look,
                             qat_error *err)
 {

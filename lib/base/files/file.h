@@ -19,6 +19,10 @@ qat_status qat_file_fail(qat_error *err, const char *verb, const char *path, int
 qat_status qat_file_read(const char *path, size_t max_bytes, uint8_t **bytes, size_t *count,
                          qat_error *err);
 
+/** Read `count` bytes at a place of an open file; fewer are an error. path: for messages. */
+qat_status qat_file_read_at(int fd, const char *path, uint64_t offset, void *bytes, size_t count,
+                            qat_error *err);
+
 /** A file that is read piece by piece; a gzip file is unpacked. */
 typedef struct qat_file_source {
     const char *path; /* borrowed */
