@@ -79,6 +79,7 @@ typedef struct chunk {
     int first;
     qat_status status[CHUNK];
     qat_error errors[CHUNK];
+    int height[CHUNK], width[CHUNK]; /* 0: not decoded */
 } chunk;
 
 static void look_at(void *context, int tile, int thread)
@@ -88,9 +89,14 @@ static void look_at(void *context, int tile, int thread)
     qat_picture picture = {0};
     (void)thread;
     c->status[tile] = QAT_OK;
+    c->height[tile] = c->width[tile] = 0;
     if (!c->decode && sample_looks_whole(c->dataset, index))
         return;
     c->status[tile] = qat_dataset_picture(c->dataset, index, &picture, &c->errors[tile]);
+    if (!c->status[tile]) {
+        c->height[tile] = picture.height;
+        c->width[tile] = picture.width;
+    }
     free(picture.pixels);
 }
 
@@ -101,9 +107,17 @@ static bool is_fault(qat_status status)
            status == QAT_ERR_LIMIT;
 }
 
+static void widen(int range[2], int side)
+{
+    range[0] = side && (!range[0] || side < range[0]) ? side : range[0];
+    range[1] = side > range[1] ? side : range[1];
+}
+
 static qat_status add_faults(const chunk *c, int n, qat_faults *faults, qat_error *err)
 {
     for (int i = 0; i < n; i++) {
+        widen(faults->height, c->height[i]);
+        widen(faults->width, c->width[i]);
         if (!c->status[i])
             continue;
         if (!is_fault(c->status[i]))

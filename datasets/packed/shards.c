@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /** Which split a name says. */
 typedef enum part { NOT_SAID, TRAIN, VALIDATION, TEST, PARTS } part;
@@ -155,6 +156,18 @@ static qat_status choose(const listing *l, const qat_dataset_options *options, q
     return QAT_OK;
 }
 
+qat_status qat_shards_check_whole(const char *folder, qat_error *err)
+{
+    char path[4096];
+    qat_file_path((qat_file_name){.folder = folder, .name = QAT_PACKING}, path, sizeof path);
+    if (access(path, F_OK) != 0)
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_STATE,
+                    "%s: packing began but did not end here; pack the data again (or remove the "
+                    "file " QAT_PACKING " to use the shards that there are)",
+                    folder);
+}
+
 qat_status qat_shards_list(qat_dataset *dataset, const qat_dataset_options *options,
                            qat_split split, qat_named *is_shard, const char *endings,
                            qat_names *shards, const char **folder, qat_error *err)
@@ -165,7 +178,9 @@ qat_status qat_shards_list(qat_dataset *dataset, const qat_dataset_options *opti
                   : qat_files_folder_of(&dataset->arena, options->path);
     if (!*folder)
         return qat_out_of_memory(err, options->path);
-    qat_status st = add_all(&l);
+    qat_status st = qat_shards_check_whole(*folder, err);
+    if (!st)
+        st = add_all(&l);
     if (!st && !l.all.count)
         st = qat_fail(err, QAT_ERR_FORMAT, "%s: no shard (%s)", options->path, endings);
     if (!st) {

@@ -4,6 +4,11 @@
 
 #include "datasets/readers/listing.h"
 
+/** The file that lies in a folder of shards while they are written. */
+#define QAT_PACKING "PACKING"
+/** It is an error if this file is in a folder. */
+qat_status qat_shards_check_whole(const char *folder, qat_error *err);
+
 /**
  * List the paths of a split's shards, sorted by their bytes. options->path is a folder, with the
  * shards in it or in train/ and val/ (or test/) below it, or a pattern with * ? [..], or one file.

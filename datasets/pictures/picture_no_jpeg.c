@@ -1,4 +1,6 @@
-/** In the place of picture_jpeg.c in a build without libjpeg-turbo: JPEG is refused. */
+/** In the place of picture_jpeg.c and encode_jpeg.c in a build without libjpeg-turbo: JPEG is
+ * refused. */
+#include "datasets/pictures/encode.h"
 #include "datasets/pictures/picture.h"
 
 qat_status qat_picture_read_jpeg(qat_picture *picture, const qat_picture_file *file, qat_error *err)
@@ -8,4 +10,15 @@ qat_status qat_picture_read_jpeg(qat_picture *picture, const qat_picture_file *f
                     "%s: a JPEG file, and this build of qat cannot read JPEG: there was no "
                     "libjpeg-turbo when it was made",
                     file->path);
+}
+
+qat_status qat_picture_encode_jpeg(const qat_picture *picture, int channels, int quality,
+                                   const char *about, uint8_t **bytes, size_t *count,
+                                   qat_error *err)
+{
+    (void)picture, (void)channels, (void)quality, (void)bytes, (void)count;
+    return qat_fail(err, QAT_ERR_UNSUPPORTED,
+                    "%s: cannot be written as a JPEG: there was no libjpeg-turbo when this build "
+                    "of qat was made",
+                    about);
 }

@@ -228,6 +228,7 @@ typedef struct qat_faults {
     int count;
     int *samples;                                      /* [count], in rising order */
     char told[QAT_FAULTS_TOLD][QAT_ERROR_MESSAGE_MAX]; /* the reasons, for the first ones */
+    int height[2], width[2]; /* least and most of the pictures that were decoded; 0: none was */
 } qat_faults;
 
 /**
@@ -250,6 +251,45 @@ void qat_faults_free(qat_faults *faults);
  * left. No other thread may use the data set meanwhile.
  */
 qat_status qat_dataset_skip(qat_dataset *dataset, const qat_faults *faults, qat_error *err);
+
+/** How data are packed into shards. Zeroed members have their default values. */
+typedef struct qat_pack_options {
+    size_t struct_size;   /* sizeof this struct, or 0: as in version 0.1 (qat.h) */
+    const char *folder;   /* where the shards are written; it is made */
+    uint64_t shard_bytes; /* the size of a shard, at most; 0: QAT_DEFAULT_SHARD */
+    int resize;           /* a picture whose short side is longer is made smaller; 0: none is */
+    int quality;          /* 1..100: pictures that have no file of their own, or are resized, are
+                             stored as JPEG of this quality; 0: as PNG */
+    bool skip_broken;     /* leave out what cannot be read; otherwise it is an error */
+    bool overwrite;       /* shards that are there already; otherwise they are an error */
+    /** Called now and then; return false to stop (QAT_ERR_STATE). May be NULL. */
+    bool (*tick)(void *context, int64_t done, int64_t total);
+    /** Called for each sample that is left out, with the reason. May be NULL. */
+    void (*broken)(void *context, const char *message);
+    void *context;
+} qat_pack_options;
+
+enum { QAT_DEFAULT_SHARD = 1 << 28 }; /* 256 MiB */
+
+/** What was written; by split: training, test. */
+typedef struct qat_pack_report {
+    int64_t samples[2], skipped[2];
+    int shards[2];
+    uint64_t bytes[2]; /* of the shards */
+} qat_pack_report;
+
+/**
+ * Write pictures with a class into shards that data of kind `tar` read: folder/train-000000.tar
+ * ..., val-000000.tar ..., each with its index, and classes.txt if the classes have names. The
+ * bytes are a function of the data and the options, for any number of threads. Every picture is
+ * decoded once, to see that it can be. A file that is not resized is stored as it is.
+ *
+ * A file appears when it is whole. Until all are written, a file PACKING lies in the folder. Data
+ * in such a folder cannot be opened; packing may begin anew there.
+ * @param data  the training split and the test split; one of them may be NULL
+ */
+qat_status qat_dataset_pack(const qat_dataset *const data[2], const qat_pack_options *options,
+                            qat_pack_report *report, qat_error *err);
 
 /**
  * A short summary of data, to find out later whether they changed. What it holds depends on where

@@ -8,7 +8,7 @@ ops=$QAT_SOURCE_ROOT/tests/golden/data/ops
 man=$QAT_SOURCE_ROOT/tools/man
 . "$QAT_SOURCE_ROOT/tests/common/checks.sh"
 
-all="qat-train qat-export qat-import qat-eval qat-run qat-bench qat-inspect qat-sweep qat-debug qat-report"
+all="qat-train qat-export qat-import qat-eval qat-run qat-bench qat-inspect qat-sweep qat-data qat-debug qat-report"
 
 # ---------------------------------------------------------------- every option is in usage and manual
 for tool in $all; do

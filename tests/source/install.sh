@@ -6,7 +6,7 @@ set -u
 build=${QAT_BUILD_ROOT:?}
 source=${QAT_SOURCE_ROOT:?}
 . "$source/tests/common/checks.sh"
-all="qat-train qat-export qat-import qat-eval qat-run qat-bench qat-inspect qat-sweep qat-debug qat-report"
+all="qat-train qat-export qat-import qat-eval qat-run qat-bench qat-inspect qat-sweep qat-data qat-debug qat-report"
 warnings="-Wall -Wextra -Werror -pedantic"
 sanitized=$(meson introspect "$build" --buildoptions | tr '}' '\n' | sed -n 's/.*"name": "b_sanitize", "value": "\([^"]*\)".*/\1/p')
 

@@ -1,0 +1,74 @@
+/** Opens the data that qat-data is about. */
+#include "tools/common/limits.h"
+#include "tools/data/data.h"
+
+#include <glob.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { TEXT_MAX = 8192 };
+
+static bool names_kind(const char *text)
+{
+    size_t const n = strcspn(text, ":");
+    for (int i = 0; i < qat_dataset_kinds(); i++) {
+        const char *kind = qat_dataset_kind_name(i);
+        if (strlen(kind) == n && strncmp(kind, text, n) == 0)
+            return true;
+    }
+    return false;
+}
+
+/** Are there archives in a folder, or in a folder of it? */
+static bool has_shards(const char *path)
+{
+    static const char *const patterns[] = {"/*.tar", "/*/*.tar"};
+    char pattern[TEXT_MAX];
+    bool found = false;
+    for (size_t i = 0; !found && i < sizeof patterns / sizeof *patterns; i++) {
+        glob_t g = {0};
+        snprintf(pattern, sizeof pattern, "%s%s", path, patterns[i]);
+        found = glob(pattern, GLOB_NOSORT, NULL, &g) == 0;
+        globfree(&g);
+    }
+    size_t const n = strlen(path);
+    return found || (n > 4 && strcmp(path + n - 4, ".tar") == 0);
+}
+
+static qat_status make_recipe(data_source *s, const char *text, const tool_list *sets,
+                              qat_error *err)
+{
+    bool const named = names_kind(text);
+    size_t const n = strcspn(text, ":");
+    char kind[32], recipe[TEXT_MAX];
+    const char *path = !named ? text : text[n] ? text + n + 1 : "";
+    snprintf(kind, sizeof kind, "%.*s", (int)n, text);
+    snprintf(recipe, sizeof recipe, "[data]\nkind = %s\n",
+             named              ? kind
+             : has_shards(text) ? "tar"
+                                : "folder");
+    qat_status st = qat_recipe_parse(&s->recipe, recipe, "qat-data", sets->items, sets->count, err);
+    if (!st && *path)
+        st = qat_recipe_set(s->recipe, "data.path", path, err);
+    return st ? st : tool_limit_recipe(s->recipe, err);
+}
+
+qat_status data_open(data_source *s, const char *text, const char *only, const tool_list *sets,
+                     qat_error *err)
+{
+    *s = (data_source){0};
+    qat_status st = make_recipe(s, text, sets, err);
+    if (!st && (!only || !strcmp(only, "train")))
+        st = qat_recipe_open_data(&s->splits[0], s->recipe, NULL, QAT_SPLIT_TRAIN, err);
+    if (!st && (!only || !strcmp(only, "test")))
+        st = qat_recipe_open_data(&s->splits[1], s->recipe, NULL, QAT_SPLIT_TEST, err);
+    return st;
+}
+
+void data_close(data_source *s)
+{
+    for (int i = 0; i < 2; i++)
+        qat_dataset_close(s->splits[i]);
+    qat_recipe_free(s->recipe);
+    *s = (data_source){0};
+}
