@@ -47,11 +47,13 @@ static qat_slot *claim(qat_loader *l)
     int const first = l->index * l->options.batch, left = l->info->count - first;
     if (l->shuffled != l->epoch)
         shuffle(l);
+    int const all = left < l->options.batch ? left : l->options.batch;
+    int const begin = l->begin < all ? l->begin : all, end = l->end < all ? l->end : all;
     s->ready = false;
-    s->batch.count = left < l->options.batch ? left : l->options.batch;
+    s->batch.count = l->index % l->every == l->first ? end - begin : 0;
     s->batch.epoch = l->epoch;
     s->batch.index = l->index;
-    memcpy(s->order, l->permutation + first, (size_t)s->batch.count * sizeof *s->order);
+    memcpy(s->order, l->permutation + first + begin, (size_t)s->batch.count * sizeof *s->order);
     l->next_claim++;
     if (++l->index == l->batches) {
         l->index = 0;
@@ -229,6 +231,8 @@ static bool init(qat_loader *l, const qat_dataset *dataset, const qat_loader_opt
     l->batches = l->info->count / o->batch + (!o->drop_last && l->info->count % o->batch != 0);
     l->held = -1;
     l->shuffled = -1;
+    l->end = o->batch;
+    l->every = 1;
     if (pthread_mutex_init(&l->lock, NULL))
         return false;
     if (pthread_cond_init(&l->claimable, NULL)) {
@@ -288,12 +292,21 @@ int qat_loader_batches(const qat_loader *loader)
     return loader->batches;
 }
 
-qat_status qat_loader_seek(qat_loader *loader, int64_t epoch, int index, qat_error *err)
+/** What the next batches are. */
+struct course {
+    int64_t epoch;
+    int index;
+    int begin, end, first, every;
+};
+
+static struct course course_of(const qat_loader *l)
 {
-    if (epoch < 0 || index < 0 || index >= loader->batches)
-        return qat_fail(err, QAT_ERR_ARGUMENT,
-                        "loader: no batch %d in epoch %lld, which has %d batches", index,
-                        (long long)epoch, loader->batches);
+    return (struct course){0, 0, l->begin, l->end, l->first, l->every};
+}
+
+/** Drop what is prepared, and go on. */
+static void start_again(qat_loader *loader, struct course course)
+{
     pthread_mutex_lock(&loader->lock);
     loader->paused = true;
     while (loader->busy)
@@ -302,11 +315,43 @@ qat_status qat_loader_seek(qat_loader *loader, int64_t epoch, int index, qat_err
         loader->slots[i].ready = false;
     loader->held = -1;
     loader->next_claim = 0;
-    loader->epoch = epoch;
-    loader->index = index;
+    loader->epoch = course.epoch;
+    loader->index = course.index;
+    loader->begin = course.begin;
+    loader->end = course.end;
+    loader->first = course.first;
+    loader->every = course.every;
     loader->paused = false;
     pthread_cond_broadcast(&loader->claimable);
     pthread_mutex_unlock(&loader->lock);
+}
+
+void qat_loader_take_samples(qat_loader *loader, int begin, int end)
+{
+    struct course course = course_of(loader);
+    course.begin = begin;
+    course.end = end;
+    start_again(loader, course);
+}
+
+void qat_loader_take_batches(qat_loader *loader, int first, int every)
+{
+    struct course course = course_of(loader);
+    course.first = first;
+    course.every = every;
+    start_again(loader, course);
+}
+
+qat_status qat_loader_seek(qat_loader *loader, int64_t epoch, int index, qat_error *err)
+{
+    struct course course = course_of(loader);
+    if (epoch < 0 || index < 0 || index >= loader->batches)
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "loader: no batch %d in epoch %lld, which has %d batches", index,
+                        (long long)epoch, loader->batches);
+    course.epoch = epoch;
+    course.index = index;
+    start_again(loader, course);
     return QAT_OK;
 }
 

@@ -40,6 +40,8 @@ struct qat_loader {
     pthread_t *threads;
     int started, busy; /* threads that run; threads that fill a slot */
     bool stop, paused;
+    int begin, end;   /* the samples of a batch that are prepared */
+    int first, every; /* the batches that are prepared */
     qat_slot *slots;
     int slot_count;
     int64_t held;       /* the batch that the caller holds; -1: none yet */

@@ -409,6 +409,16 @@ qat_status qat_loader_create(qat_loader **loader, const qat_dataset *dataset,
                              const qat_loader_options *options, qat_error *err);
 void qat_loader_free(qat_loader *loader);         /* joins the threads */
 int qat_loader_batches(const qat_loader *loader); /* per epoch */
+/**
+ * From now on prepare only samples [begin, end) of each batch, as far as the batch has them, and
+ * continue with the first batch: a process that shares batches with others has no use for the rest.
+ */
+void qat_loader_take_samples(qat_loader *loader, int begin, int end);
+/**
+ * From now on prepare only the batches of an epoch whose index is `first` plus a multiple of
+ * `every`; the others stay in their place, with no samples in them. Continue with the first batch.
+ */
+void qat_loader_take_batches(qat_loader *loader, int first, int every);
 /** Continue at this epoch and batch; prefetched batches are dropped. */
 qat_status qat_loader_seek(qat_loader *loader, int64_t epoch, int index, qat_error *err);
 /**

@@ -98,6 +98,7 @@ struct qat_task;
 struct qat_quant;       /* how an op is quantized: quant.h; opaque here */
 struct qat_elementwise; /* an op's work in strips; opaque here */
 struct qat_tail;        /* ops that the op before them runs in strips; opaque here */
+struct qat_shared;      /* what an op adds up over the samples of a batch; opaque here */
 
 /* ------------------------------------------------------------------ ops */
 
@@ -206,6 +207,12 @@ struct qat_op {
      * between.
      */
     bool forgets_scratch;
+    /**
+     * NULL: the batch may be cut into shards (train.shards), each of which runs the op by itself.
+     * Gradients of parameters are added up. A value without a batch dimension counts as a mean over
+     * the samples.
+     */
+    const struct qat_shared *shared;
 };
 
 /**

@@ -1,10 +1,10 @@
 /**
  * A quantizer decides where the range of a fake-quantized tensor comes from, and which gradients
  * pass through it. The built-in quantizers (ema, tqt, lsq; pact for activations; dorefa,
- * weight_norm, apot, bwn, twn, fgq, inq for weights) and a user's own are entries of the registry: ops
- * whose quant entry has the role QAT_ROLE_QUANTIZER and names a qat_quantizer. The rewrites place
- * these ops. Recipes choose them by name ([quant] ranges = NAME, also for single layers). A plugin
- * adds a quantizer as it adds a layer.
+ * weight_norm, apot, bwn, twn, fgq, inq for weights) and a user's own are entries of the registry:
+ * ops whose quant entry has the role QAT_ROLE_QUANTIZER and names a qat_quantizer. The rewrites
+ * place these ops. Recipes choose them by name ([quant] ranges = NAME, also for single layers). A
+ * plugin adds a quantizer as it adds a layer.
  *
  *     static const qat_quantizer mine = {.name = "mine", .observer = &my_observer};
  *     static const qat_quant mine_quant = {.role = QAT_ROLE_QUANTIZER, .quantizer = &mine};
@@ -184,6 +184,7 @@ qat_status qat_quantizer_shape(qat_node *node, qat_error *err);
 void qat_quantizer_forward(qat_node *node, const qat_run *run);
 void qat_quantizer_backward(qat_node *node, const qat_run *run);
 void qat_quantizer_update(qat_node *node, const qat_run *run);
+extern const struct qat_shared qat_quantizer_shared;
 
 #define QAT_QUANTIZER_OP(name_, meaning_, quant_)                                                  \
     {                                                                                              \
@@ -191,6 +192,7 @@ void qat_quantizer_update(qat_node *node, const qat_run *run);
         .attrs = qat_quantizer_attrs, .params = qat_quantizer_params,                              \
         .shape = qat_quantizer_shape, .forward = qat_quantizer_forward,                            \
         .backward = qat_quantizer_backward, .update = qat_quantizer_update, .quant = quant_,       \
+        .shared = &qat_quantizer_shared,                                                           \
     }
 
 /** The op of the quantizer with this name, for weights or for activations; NULL: there is none. */

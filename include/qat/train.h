@@ -23,6 +23,7 @@
 #include "qat/plugin.h"
 #include "qat/ptq.h"
 #include "qat/quant.h"
+#include "qat/ranks.h"
 #include "qat/task.h"
 
 #ifdef __cplusplus
@@ -334,6 +335,8 @@ typedef struct qat_train_options {
     const char *const *plugins; /* files to open instead of those of the recipe's plugin.path */
     int n_plugins;              /* 0: those of the recipe */
     uint64_t memory;            /* the most bytes of one graph, of the teacher too; 0: no limit */
+    const qat_ranks *ranks; /* the processes that train together, each of which calls qat_train with
+                               the same recipe; rank 0 writes the files. NULL: this one alone */
 } qat_train_options;
 
 typedef struct qat_train_result {

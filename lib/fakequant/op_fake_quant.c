@@ -10,9 +10,11 @@
  *     range = decay range + (1 - decay) batch     from then on
  *
  * If a range was never observed, the range of the batch replaces it, so that even the first step
- * runs quantized. In that step, nothing can be quantized before all of the batch is seen. Before
- * its delay a node copies x; it observes nevertheless.
+ * runs quantized. In that step, nothing can be quantized before all of the batch is seen; of a
+ * batch in shards, before all of the shard. Before its delay a node copies x; it observes
+ * nevertheless.
  */
+#include "autograd/graph/shared.h"
 #include "autograd/loops/tail.h"
 #include "autograd/loops/tiles.h"
 #include "fakequant/ops.h"
@@ -242,6 +244,32 @@ static void fq_update(qat_node *node, const qat_run *run)
     range[RANGE_STEPS] += 1;
 }
 
+enum { SEEN_MIN, SEEN_MAX, SEEN };
+
+static int fq_observed(const qat_node *node, const qat_run *run, double *observed)
+{
+    if (run->mode != QAT_MODE_TRAIN || !qat_fake_quant_is_observed(node))
+        return 0;
+    observed[SEEN_MIN] = (double)state_of(node)->batch.min;
+    observed[SEEN_MAX] = (double)state_of(node)->batch.max;
+    return SEEN;
+}
+
+static void fq_join(const qat_node *node, double *a, const double *b)
+{
+    (void)node;
+    a[SEEN_MIN] = b[SEEN_MIN] < a[SEEN_MIN] ? b[SEEN_MIN] : a[SEEN_MIN];
+    a[SEEN_MAX] = b[SEEN_MAX] > a[SEEN_MAX] ? b[SEEN_MAX] : a[SEEN_MAX];
+}
+
+static void fq_set_observed(qat_node *node, const double *observed)
+{
+    state_of(node)->batch = (qat_interval){(float)observed[SEEN_MIN], (float)observed[SEEN_MAX]};
+}
+
+static const qat_shared fq_shared = {
+    .observed = fq_observed, .join = fq_join, .set_observed = fq_set_observed};
+
 static const qat_elementwise fq_strips = {
     .begin = fq_begin, .forward = fq_strip, .end = fq_end, .backward = fq_mask, .ends_chain = true};
 
@@ -281,4 +309,5 @@ const qat_op qat_op_fake_quant = {
     .grads = QAT_GRADS_IN_PLACE,
     .elementwise = &fq_strips,
     .quant = &fq_quant,
+    .shared = &fq_shared,
 };

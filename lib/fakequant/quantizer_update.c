@@ -8,8 +8,11 @@
  *
  * Then weights that oscillate are frozen (quantizer_freeze.c).
  */
+#include "autograd/graph/shared.h"
 #include "fakequant/ops.h"
 #include "fakequant/quantizer_op.h"
+
+#include <string.h>
 
 /** The moving average; the first batch sets it. */
 static void average(qat_statistics *running, const qat_statistics *batch, int64_t seen,
@@ -82,6 +85,32 @@ static void limit(const qat_node *node, int channel)
                  node->inputs[QZ_LEARNED]->value +
                      (size_t)channel * (size_t)qat_learned_values(q, &grid));
 }
+
+/* ------------------------------------------------------------------ shards of a batch */
+
+static int observed(const qat_node *node, const qat_run *run, double *kept)
+{
+    const qat_observer *o = qz_observer_of(node);
+    if (run->mode != QAT_MODE_TRAIN || qz_is_weights(node) || qz_state_of(node)->learning)
+        return 0;
+    memcpy(kept, qz_state_of(node)->batch, (size_t)o->kept * sizeof *kept);
+    return o->kept;
+}
+
+static void join(const qat_node *node, double *a, const double *b)
+{
+    qz_observer_of(node)->join(a, b);
+}
+
+static void set_observed(qat_node *node, const double *kept)
+{
+    memcpy(qz_state_of(node)->batch, kept, (size_t)qz_observer_of(node)->kept * sizeof *kept);
+}
+
+const qat_shared qat_quantizer_shared = {
+    .observed = observed, .join = join, .set_observed = set_observed};
+
+/* ------------------------------------------------------------------ update */
 
 void qat_quantizer_update(qat_node *node, const qat_run *run)
 {

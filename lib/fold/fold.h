@@ -39,6 +39,11 @@ static inline qat_real qat_fold_offset(qat_real gamma, qat_real beta, qat_real e
  * @param z_mean, z_variance  [channels], used if it does
  */
 bool qat_bn_fold_wants_z(const qat_node *bn_fold_train, const qat_run *run);
+/**
+ * If it does not take statistics from z: set the sums over its batch, which qat_bn_fold_begin needs
+ * (qat_shared.forward_sums).
+ */
+int qat_bn_fold_sums(qat_node *bn_fold_train, const qat_run *run, double **sums);
 typedef struct qat_fold_line {
     const qat_real *slope, *offset;
     qat_note_grid grid;

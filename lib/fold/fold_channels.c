@@ -95,16 +95,23 @@ static void add_channel(const qat_fold_train *f, int input, int c, double value)
  *     dbeta = D      dgamma = -m i D      di = s P - gamma m D      dv = -i^3 / 2 di
  *     dm = -gamma i D      draw = dm / N + 2 dv (raw - m) / N      dz = s i dy
  */
-static void two_pass_gradients(qat_fold_train *f)
+static void two_pass_params(const qat_fold_train *f)
 {
-    double const rows = (double)f->bn.rows;
+    for (int c = 0; c < f->bn.channels; c++) {
+        double const i = (double)f->bn.inv_std[c], m = (double)f->bn.mean[c], d = f->bn.sum[c];
+        add_channel(f, FOLDT_BETA, c, d);
+        add_channel(f, FOLDT_GAMMA, c, -m * i * d);
+    }
+}
+
+static void two_pass_coefficients(qat_fold_train *f)
+{
+    double const rows = *f->bn.total;
     for (int c = 0; c < f->bn.channels; c++) {
         double const i = (double)f->bn.inv_std[c], m = (double)f->bn.mean[c];
         double const gamma = (double)qat_fold_input(f, FOLDT_GAMMA)[c];
         double const d = f->bn.sum[c], p = f->bn.sum_product[c];
         double const dv = -0.5 * i * i * i * ((double)std_of(f, c) * p - gamma * m * d);
-        add_channel(f, FOLDT_BETA, c, d);
-        add_channel(f, FOLDT_GAMMA, c, -m * i * d);
         f->raw_slope[c] = (qat_real)(2 * dv / rows);
         f->raw_offset[c] = (qat_real)((-gamma * i * d - 2 * dv * m) / rows);
     }
@@ -118,28 +125,40 @@ static void two_pass_gradients(qat_fold_train *f)
  *     dz = s i (dy - D / N) + 2 dv (s / gamma)^2 (z - mz) / N
  * If gamma is almost 0, the terms of dv are left out.
  */
-static void one_pass_gradients(qat_fold_train *f)
+static double one_pass_dv(const qat_fold_train *f, int c)
 {
-    double const rows = (double)f->bn.rows;
+    double const i = (double)f->bn.inv_std[c], s = (double)std_of(f, c);
+    return -0.5 * i * i * i * s * (f->bn.sum_product[c] - (double)f->z_mean[c] * f->bn.sum[c]);
+}
+
+static void one_pass_params(const qat_fold_train *f)
+{
+    for (int c = 0; c < f->bn.channels; c++) {
+        qat_real const gamma = qat_fold_input(f, FOLDT_GAMMA)[c];
+        double const v = (double)f->bn.variance[c];
+        add_channel(f, FOLDT_BETA, c, f->bn.sum[c]);
+        if (tells_statistics(gamma))
+            add_channel(f, FOLDT_GAMMA, c, -2 * one_pass_dv(f, c) * v / (double)gamma);
+    }
+}
+
+static void one_pass_coefficients(qat_fold_train *f)
+{
+    double const rows = *f->bn.total;
     for (int c = 0; c < f->bn.channels; c++) {
         double const i = (double)f->bn.inv_std[c], mz = (double)f->z_mean[c];
         double const gamma = (double)qat_fold_input(f, FOLDT_GAMMA)[c];
         bool const tells = tells_statistics(qat_fold_input(f, FOLDT_GAMMA)[c]);
-        double const s = (double)std_of(f, c);
-        double const d = f->bn.sum[c], p = f->bn.sum_product[c];
+        double const s = (double)std_of(f, c), d = f->bn.sum[c];
         double const ratio = tells ? s / gamma : 0;
-        double const dv = -0.5 * i * i * i * s * (p - mz * d);
-        double const slope = 2 * dv * ratio * ratio / rows;
-        add_channel(f, FOLDT_BETA, c, d);
-        if (tells)
-            add_channel(f, FOLDT_GAMMA, c, -2 * dv * (double)f->bn.variance[c] / gamma);
+        double const slope = 2 * one_pass_dv(f, c) * ratio * ratio / rows;
         f->z_slope[c] = (qat_real)slope;
         f->z_offset[c] = (qat_real)(-s * i * d / rows - slope * mz);
     }
     lay(f, f->z_slope, f->z_offset);
 }
 
-static void frozen_gradients(qat_fold_train *f)
+static void frozen_params(const qat_fold_train *f)
 {
     for (int c = 0; c < f->bn.channels; c++) {
         double const m = (double)qat_fold_input(f, FOLDT_EMA_MEAN)[c];
@@ -148,12 +167,22 @@ static void frozen_gradients(qat_fold_train *f)
     }
 }
 
-void qat_fold_gradients(qat_fold_train *f)
+void qat_fold_param_gradients(const qat_fold_train *f)
 {
     if (f->phase == QAT_FOLD_FROZEN)
-        frozen_gradients(f);
+        frozen_params(f);
     else if (qat_fold_raw(f->node))
-        two_pass_gradients(f);
+        two_pass_params(f);
     else
-        one_pass_gradients(f);
+        one_pass_params(f);
+}
+
+void qat_fold_gradient_coefficients(qat_fold_train *f)
+{
+    if (f->phase == QAT_FOLD_FROZEN)
+        return;
+    if (qat_fold_raw(f->node))
+        two_pass_coefficients(f);
+    else
+        one_pass_coefficients(f);
 }

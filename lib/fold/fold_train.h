@@ -45,11 +45,10 @@ static inline qat_node *qat_fold_raw(const qat_node *bn_fold_train)
  * become those of the raw output.
  */
 void qat_fold_coefficients(qat_fold_train *f);
-/**
- * Compute the gradients of gamma and beta from bn's sums of dy and dy z. In BATCH also the
- * coefficients of raw's gradient, or of z's (one_pass).
- */
-void qat_fold_gradients(qat_fold_train *f);
+/** Compute the gradients of gamma and beta from bn's sums of dy and dy z. */
+void qat_fold_param_gradients(const qat_fold_train *f);
+/** In BATCH: the coefficients of raw's gradient, or of z's (one_pass), from the same sums. */
+void qat_fold_gradient_coefficients(qat_fold_train *f);
 
 /* ------------------------------------------------------------------ over values */
 

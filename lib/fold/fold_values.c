@@ -166,6 +166,7 @@ void qat_fold_sum_gradient(qat_fold_train *f)
                                  .prepare = mask_strips,
                                  .context = f};
     qat_column_sums(&columns, f->bn.partial, f->bn.sum, f->bn.sum_product);
+    *f->bn.total = (double)f->bn.rows;
 }
 
 /** dz = slope dy (slope is 1 when frozen), and in one_pass's BATCH + z_slope z + z_offset. */

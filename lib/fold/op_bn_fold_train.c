@@ -24,6 +24,7 @@
  * its phases and its scratch; fold_channels.c and fold_values.c have the arithmetic.
  */
 #include "autograd/graph/engine.h"
+#include "autograd/graph/shared.h"
 #include "autograd/loops/tail.h"
 #include "autograd/loops/tiles.h"
 #include "autograd/loops/wide.h"
@@ -105,22 +106,40 @@ static bool fold_reads(const qat_node *node, int input, const qat_run *run)
 
 /* ------------------------------------------------------------------ forward */
 
-static void use_batch(qat_fold_train *f, const qat_real *x)
+/** Does it add up over the batch? */
+static bool sums_batch(const qat_fold_train *f)
 {
-    qat_bn_use_batch(&f->bn, x, f->node->attrs[FOLDT_EPSILON]);
+    return f->phase == QAT_FOLD_BATCH || (f->phase == QAT_FOLD_PLAIN && plain_uses_batch(f->node));
+}
+
+static int sum_batch(qat_fold_train *f, double **sums)
+{
+    bool const raw = f->phase == QAT_FOLD_BATCH && qat_fold_raw(f->node);
+    if (!sums_batch(f))
+        return 0;
+    qat_bn_sum_batch(&f->bn, qat_fold_input(f, raw ? FOLDT_RAW : FOLDT_Z));
+    *sums = f->bn.sum;
+    return (int)qat_bn_sums(f->bn.channels);
+}
+
+static int fold_forward_sums(qat_node *node, const qat_run *run, double **sums)
+{
+    qat_fold_train f = fold_in(node, phase_of(node, run));
+    return sum_batch(&f, sums);
 }
 
 static void plain_forward(qat_fold_train *f)
 {
     if (plain_uses_batch(f->node))
-        use_batch(f, qat_fold_input(f, FOLDT_Z));
+        qat_bn_use_sums(&f->bn, f->node->attrs[FOLDT_EPSILON]);
     else
         qat_bn_use_averages(&f->bn, qat_fold_input(f, FOLDT_EMA_MEAN),
                             qat_fold_input(f, FOLDT_EMA_VARIANCE), f->node->attrs[FOLDT_EPSILON]);
     qat_bn_forward(&f->bn, f->node, qat_fold_input(f, FOLDT_GAMMA), qat_fold_input(f, FOLDT_BETA));
 }
 
-static void fold_forward(qat_node *node, const qat_run *run)
+/** Forward, with the sums of the batch. */
+static void fold_values(qat_node *node, const qat_run *run)
 {
     qat_fold_train f = fold_in(node, phase_of(node, run));
     *f.has_notes = false;
@@ -129,9 +148,16 @@ static void fold_forward(qat_node *node, const qat_run *run)
         return;
     }
     if (f.phase == QAT_FOLD_BATCH)
-        use_batch(&f, qat_fold_input(&f, qat_fold_raw(node) ? FOLDT_RAW : FOLDT_Z));
+        qat_bn_use_sums(&f.bn, node->attrs[FOLDT_EPSILON]);
     qat_fold_coefficients(&f);
     qat_fold_run_forward(&f);
+}
+
+static void fold_forward(qat_node *node, const qat_run *run)
+{
+    double *sums;
+    fold_forward_sums(node, run, &sums);
+    fold_values(node, run);
 }
 
 /* ------------------------------------------------------------------ integer forward */
@@ -139,6 +165,11 @@ static void fold_forward(qat_node *node, const qat_run *run)
 bool qat_bn_fold_wants_z(const qat_node *bn_fold_train, const qat_run *run)
 {
     return phase_of(bn_fold_train, run) == QAT_FOLD_BATCH && !qat_fold_raw(bn_fold_train);
+}
+
+int qat_bn_fold_sums(qat_node *bn_fold_train, const qat_run *run, double **sums)
+{
+    return fold_forward_sums(bn_fold_train, run, sums);
 }
 
 qat_fold_line qat_bn_fold_begin(qat_node *bn_fold_train, const qat_run *run, const double *z_mean,
@@ -152,7 +183,7 @@ qat_fold_line qat_bn_fold_begin(qat_node *bn_fold_train, const qat_run *run, con
             f.bn.variance[c] = (qat_real)z_variance[c];
         }
     else if (f.phase == QAT_FOLD_BATCH) {
-        use_batch(&f, qat_fold_input(&f, FOLDT_RAW));
+        qat_bn_use_sums(&f.bn, bn_fold_train->attrs[FOLDT_EPSILON]);
         qat_fold_note_raw(&f);
     }
     qat_fold_coefficients(&f);
@@ -167,17 +198,37 @@ void qat_bn_fold_values(qat_node *bn_fold_train)
 
 /* ------------------------------------------------------------------ backward, update */
 
-static void fold_backward(qat_node *node, const qat_run *run)
+static int fold_backward_sums(qat_node *node, const qat_run *run, double **sums)
 {
     qat_fold_train f = fold_in(node, phase_of(node, run));
     if (f.phase == QAT_FOLD_PLAIN) {
-        qat_bn_backward(&f.bn, node, plain_uses_batch(node), node->inputs[FOLDT_GAMMA]->grad,
-                        node->inputs[FOLDT_BETA]->grad);
+        qat_bn_sum_gradient(&f.bn, node, node->inputs[FOLDT_GAMMA]->grad,
+                            node->inputs[FOLDT_BETA]->grad);
+    } else {
+        qat_fold_sum_gradient(&f);
+        qat_fold_param_gradients(&f);
+    }
+    *sums = f.bn.sum;
+    return sums_batch(&f) ? (int)qat_bn_sums(f.bn.channels) : 0;
+}
+
+/** Backward of z and raw, with the sums of the batch. */
+static void fold_inputs(qat_node *node, const qat_run *run)
+{
+    qat_fold_train f = fold_in(node, phase_of(node, run));
+    if (f.phase == QAT_FOLD_PLAIN) {
+        qat_bn_backward(&f.bn, node, plain_uses_batch(node));
         return;
     }
-    qat_fold_sum_gradient(&f);
-    qat_fold_gradients(&f);
+    qat_fold_gradient_coefficients(&f);
     qat_fold_run_backward(&f);
+}
+
+static void fold_backward(qat_node *node, const qat_run *run)
+{
+    double *sums;
+    fold_backward_sums(node, run, &sums);
+    fold_inputs(node, run);
 }
 
 static void fold_update(qat_node *node, const qat_run *run)
@@ -199,6 +250,11 @@ static const qat_attr_def fold_attrs[] = {
     [FOLDT_ATTRS] = {NULL, QAT_ATTR_INT, 0, 0, 0, NULL, NULL},
 };
 
+static const qat_shared fold_shared = {.forward_sums = fold_forward_sums,
+                                       .forward = fold_values,
+                                       .backward_sums = fold_backward_sums,
+                                       .backward = fold_inputs};
+
 /** To a layer it is what a batch norm is (layer/layer.h). */
 static const qat_quant fold_quant = {.role = QAT_ROLE_NORM};
 
@@ -216,4 +272,5 @@ const qat_op qat_op_bn_fold_train = {
     .quant = &fold_quant,
     .grads = QAT_GRADS_IN_PLACE,
     .runs_tail = qat_runs_any_tail,
+    .shared = &fold_shared,
 };

@@ -11,6 +11,7 @@
  */
 #include "live/live.h"
 #include "autograd/graph/engine.h"
+#include "autograd/graph/shared.h"
 #include "autograd/loops/tail.h"
 #include "fakequant/ops.h"
 #include "fold/fold.h"
@@ -86,7 +87,7 @@ static void observe(const fwd_layer *l, qat_fold_line line, const qat_run *run)
 /** E[z] and Var[z] from the moments of the sums. */
 static void moments(fwd_layer *l)
 {
-    double const rows = (double)fwd_rows(l);
+    double const rows = *l->total;
     for (int c = 0; c < l->channels; c++) {
         double const scale = (double)l->wide.z_scale[c], mean = l->sum[c] / rows;
         double const variance = l->squares[c] / rows - mean * mean;
@@ -95,12 +96,22 @@ static void moments(fwd_layer *l)
     }
 }
 
-static void run_batch_norm(fwd_graph *f, fwd_layer *l, const qat_run *run)
+/** Add up what the batch norm needs of the batch (qat_shared.forward_sums). */
+static int sum_batch(fwd_layer *l, const qat_run *run, double **sums)
 {
     bool const wants_z = qat_bn_fold_wants_z(l->bn, run);
-    fwd_set_reals(f, l); /* here, because the folded bias is not computed before the head */
     fwd_statistics(l, wants_z);
-    if (wants_z)
+    if (!wants_z)
+        return qat_bn_fold_sums(l->bn, run, sums);
+    *l->total = (double)fwd_rows(l);
+    *sums = l->sum;
+    return 2 * l->channels + 1;
+}
+
+static void run_batch_norm(fwd_graph *f, fwd_layer *l, const qat_run *run)
+{
+    fwd_set_reals(f, l); /* here, because the folded bias is not computed before the head */
+    if (qat_bn_fold_wants_z(l->bn, run))
         moments(l);
     qat_fold_line const line = qat_bn_fold_begin(l->bn, run, l->sum, l->squares);
     observe(l, line, run);
@@ -192,10 +203,23 @@ static void run_node(void *context, qat_node *node, const qat_run *run)
         return;
     if (head && inputs_live(f, head))
         run_head(f, head, run);
-    else if (bn && bn->bn == node)
+    else if (bn && bn->bn == node) {
+        double *sums;
+        if (!qat_is_shared(node))
+            sum_batch(bn, run, &sums);
         run_batch_norm(f, bn, run);
-    else if (!bn) /* a bias before a batch norm waits for it */
+    } else if (!bn) /* a bias before a batch norm waits for it */
         run_other(f, node, run);
+}
+
+static int forward_sums(void *context, qat_node *node, const qat_run *run, double **sums)
+{
+    const fwd_graph *f = context;
+    fwd_layer *bn = f->batch_norms[node->index];
+    if (f->error.status)
+        return 0;
+    return bn && bn->bn == node ? sum_batch(bn, run, sums)
+                                : node->op->shared->forward_sums(node, run, sums);
 }
 
 /** A node's grid: its own if it is known, the one of the node whose codes it passes on, or i's. */
@@ -317,6 +341,7 @@ static const qat_engine engine = {.plan = plan,
                                   .note_bytes = note_bytes,
                                   .last_reader = last_reader,
                                   .begin = begin,
+                                  .forward_sums = forward_sums,
                                   .forward = run_node,
                                   .decode = decode,
                                   .status = status,

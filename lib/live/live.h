@@ -74,6 +74,7 @@ typedef struct fwd_layer {
     float *weight_scales;   /* [channels] */
     int32_t weight_zero_point;
     double *sum, *squares; /* [channels] of sums */
+    double *total;         /* [1] behind them: the rows that were summed */
     int32_t *least, *most; /* [channels] */
     void *partial;         /* of blocks */
     bool is_noted;         /* with bn: only bn reads z and raw */

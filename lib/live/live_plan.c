@@ -171,7 +171,7 @@ static bool allocate_layer(fwd_graph *f, fwd_layer *l)
         l->fully_connected || l->depthwise ? 1 : window.c / l->weights->shape.dims[3];
     l->weight_codes = take(f, &ok, weights + CORE_CODES_SLACK, 1);
     l->weight_scales = take(f, &ok, n, sizeof(float));
-    l->sum = take(f, &ok, 2 * n, sizeof(double));
+    l->sum = take(f, &ok, 2 * n + 1, sizeof(double));
     l->least = take(f, &ok, 2 * n, sizeof(int32_t));
     l->partial = take(f, &ok, 2 * (size_t)QAT_BLOCKS * wide, sizeof(double) + sizeof(int32_t));
     l->significand = take(f, &ok, n, sizeof(int64_t));
@@ -189,6 +189,7 @@ static bool allocate_layer(fwd_graph *f, fwd_layer *l)
     if (!ok || (!l->depthwise && !l->sums))
         return false;
     l->squares = l->sum + n;
+    l->total = l->sum + 2 * n;
     l->most = l->least + n;
     l->range.shift = l->range.smallest + wide;
     l->wide.mult = l->wide.bias + wide;

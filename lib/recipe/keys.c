@@ -254,6 +254,10 @@ static const qat_key keys[] = {
          "weights from init and write the checkpoint"),
     INT(train, steps, "0", 0, 9e15, "length of the run in steps; 0: epochs counts"),
     INT(train, batch, "64", 1, 65536, "samples per step"),
+    INT(train, shards, "1", 1, 65536,
+        "parts into which a batch is cut, at most one a sample. What is added up over a batch is "
+        "added up in each part first. The result depends on this number, but not on how many ranks "
+        "(mpirun -n) share the parts"),
     INT(train, eval_batch, "100", 1, 65536, "samples per batch of an evaluation"),
     INT(train, seed, "1", 0, 9e15,
         "seed of initial weights, order of the data, augmentation and dropout"),

@@ -132,7 +132,7 @@ struct qat_recipe {
     } model;
     struct {
         double epochs;
-        int64_t steps, batch, eval_batch, seed, threads;
+        int64_t steps, batch, shards, eval_batch, seed, threads;
         int optimizer;  /* qat_optimizer_kind */
         int schedule;   /* qat_schedule_kind */
         int plateau_on; /* 0 test, 1 loss */

@@ -28,6 +28,15 @@ static bool is_conduct(const qat_key *k)
                                  !strcmp(k->section, "plugin"));
 }
 
+/**
+ * A key that is younger than the format. A checkpoint has it only with a value other than the
+ * default, so the bytes of all others are those of older versions.
+ */
+static bool is_young(const qat_key *k)
+{
+    return !strcmp(k->section, "train") && !strcmp(k->name, "shards");
+}
+
 static qat_status write_recipe(const qat_recipe *recipe, bool conduct, char **text, qat_error *err)
 {
     qat_writer w = {0};
@@ -36,11 +45,11 @@ static qat_status write_recipe(const qat_recipe *recipe, bool conduct, char **te
     int n;
     const qat_key *k = qat_recipe_keys(&n);
     for (int i = 0; i < n; i++, k++) {
-        if (is_conduct(k) && !conduct)
+        qat_recipe_get_text(recipe, k, value, sizeof value);
+        if (!conduct && (is_conduct(k) || (is_young(k) && !strcmp(value, k->initial))))
             continue;
         if (strcmp(section, k->section))
             qat_write_text(&w, "%s[%s]\n", i ? "\n" : "", section = k->section);
-        qat_recipe_get_text(recipe, k, value, sizeof value);
         qat_write_text(&w, "%s =%s%s\n", k->name, *value ? " " : "", value);
     }
     write_layers(&w, "layer.", recipe->layers, recipe->n_layers);

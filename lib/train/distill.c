@@ -11,10 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+/** The input of a student's graph that takes the teacher's logits. */
+static const char ANSWERS[] = QAT_LOSS_NAME "/teacher";
+
 struct qat_teacher {
     qat_restored *restored; /* with the graph that runs */
     const qat_recipe *recipe;
-    qat_node *logits, *answers; /* its output; the student's input */
+    qat_node *logits; /* its output */
 };
 
 /* ------------------------------------------------------------------ does it fit? */
@@ -136,21 +139,22 @@ qat_node *qat_teacher_join(qat_teacher *t, qat_graph *training)
     qat_node *loss = qat_graph_find(training, QAT_LOSS_NAME);
     qat_node *own = qat_graph_find(training, QAT_OWN_LOSS_NAME);
     qat_node *logits = (own ? own : loss)->inputs[0];
-    t->answers = qat_graph_input(training, QAT_LOSS_NAME "/teacher", logits->shape);
+    qat_node *answers = qat_graph_input(training, ANSWERS, logits->shape);
     qat_format(attrs, sizeof attrs, "temperature=%.17g weight=%.17g",
                t->recipe->distill.temperature, t->recipe->distill.weight);
     return qat_apply(training, "distillation", QAT_LOSS_NAME "/distilled", attrs, 3,
-                     (qat_node *[]){loss, logits, t->answers});
+                     (qat_node *[]){loss, logits, answers});
 }
 
-qat_status qat_teacher_answer(qat_teacher *t, const qat_batch *batch, qat_error *err)
+qat_status qat_teacher_answer(qat_teacher *t, qat_graph *training, const qat_batch *batch,
+                              qat_error *err)
 {
     qat_run const run = {.mode = QAT_MODE_EVAL};
     qat_status const st = qat_feed_graph(t->restored->float_graph, batch, batch->count, err);
     if (st)
         return st;
     qat_graph_forward(t->restored->float_graph, &run);
-    memcpy(t->answers->value, t->logits->value,
+    memcpy(qat_graph_find(training, ANSWERS)->value, t->logits->value,
            qat_shape_count(&t->logits->shape) * sizeof *t->logits->value);
     return QAT_OK;
 }

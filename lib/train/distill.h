@@ -19,7 +19,8 @@ void qat_teacher_free(qat_teacher *teacher); /* NULL is fine */
 /** Add input and loss to a training graph that is not planned yet. NULL: see qat_graph_check. */
 qat_node *qat_teacher_join(qat_teacher *teacher, qat_graph *training);
 /** Run the teacher in eval mode on a batch. Its logits become the training graph's input. */
-qat_status qat_teacher_answer(qat_teacher *teacher, const qat_batch *batch, qat_error *err);
+qat_status qat_teacher_answer(qat_teacher *teacher, qat_graph *training, const qat_batch *batch,
+                              qat_error *err);
 /** The SHA-256 of its checkpoint. */
 const uint8_t *qat_teacher_digest(const qat_teacher *teacher);
 

@@ -49,9 +49,15 @@ static qat_train_progress tallied(const qat_trainer *t, qat_event event)
                                 .seconds = qat_trainer_seconds(t)};
 }
 
-static bool asked_to_stop(const qat_trainer *t)
+bool qat_trainer_wants_stop(const qat_trainer *t)
 {
     return t->options->stop && t->options->stop(t->options->context);
+}
+
+/** With other ranks, all stop after the same step: the one in which the first was asked. */
+static bool asked_to_stop(const qat_trainer *t)
+{
+    return t->ranks ? t->stop_agreed : qat_trainer_wants_stop(t);
 }
 
 /** Called during evaluation; returns false if the run must stop. */
@@ -67,8 +73,7 @@ static bool eval_tick(void *context, int64_t done, int64_t total)
     return !t->stopped;
 }
 
-/** The text about the checkpoint that exists. */
-static const char *kept_text(const qat_trainer *t, char *text, size_t max)
+const char *qat_trainer_kept_text(const qat_trainer *t, char *text, size_t max)
 {
     if (t->saved_step >= 0)
         snprintf(text, max, "the checkpoint of step %lld stays: %s", (long long)t->saved_step,
@@ -84,7 +89,7 @@ static void warn(const qat_trainer *t, const qat_error *what)
     char text[1024], kept[QAT_RUN_PATH_MAX + 64];
     qat_train_progress p = tallied(t, QAT_EVENT_WARNING);
     snprintf(text, sizeof text, "step %lld: %.400s; %s; training continues", (long long)t->step,
-             what->message, kept_text(t, kept, sizeof kept));
+             what->message, qat_trainer_kept_text(t, kept, sizeof kept));
     p.message = text;
     tell(t, &p);
 }
@@ -95,7 +100,7 @@ static qat_status not_saved(const qat_trainer *t, qat_status st, const qat_error
 {
     char kept[QAT_RUN_PATH_MAX + 64];
     return qat_fail(err, st, "step %lld: %.400s; %s", (long long)t->step, what->message,
-                    kept_text(t, kept, sizeof kept));
+                    qat_trainer_kept_text(t, kept, sizeof kept));
 }
 
 /* ------------------------------------------------------------------ when */
@@ -114,88 +119,19 @@ static bool due(const qat_trainer *t, int64_t every)
     return due_at(t, t->step, every);
 }
 
-static bool row_due(const qat_trainer *t, int64_t step)
+bool qat_trainer_row_due(const qat_trainer *t, int64_t step)
 {
     return due_at(t, step, t->plan.eval_every) || due_at(t, step, t->plan.log_every);
 }
 
 /* ------------------------------------------------------------------ one step */
 
-/**
- * The error for a value out of range in a step (the first is 1), with the checkpoint that remains.
- */
-static qat_status not_finite(const qat_trainer *t, int64_t step, const char *what, qat_error *err)
+qat_status qat_trainer_not_finite(const qat_trainer *t, int64_t step, const char *what,
+                                  qat_error *err)
 {
     char kept[QAT_RUN_PATH_MAX + 64];
     return qat_fail(err, QAT_ERR_NUMERIC, "step %lld: %.300s; %.300s", (long long)step, what,
-                    kept_text(t, kept, sizeof kept));
-}
-
-static qat_status loss_not_finite(const qat_trainer *t, double loss, qat_error *err)
-{
-    char what[256], value[32];
-    const qat_node *where = qat_graph_find_nonfinite(t->training);
-    qat_format(value, sizeof value, isnan(loss) ? "NaN" : "%g", loss);
-    snprintf(what, sizeof what, "the loss is %s; the first layer with such a value is %s", value,
-             where ? where->name : QAT_LOSS_NAME);
-    return not_finite(t, t->step + 1, what, err);
-}
-
-static qat_status param_not_finite(const qat_trainer *t, const qat_node *param, double loss,
-                                   qat_error *err)
-{
-    char what[256];
-    qat_format(what, sizeof what, "parameter %s is not finite after this step (its loss was %g)",
-               param->name, loss);
-    return not_finite(t, t->step + 1, what, err);
-}
-
-static void count_batch(qat_trainer *t, const qat_batch *batch, double loss)
-{
-    int64_t known = 0, right = 0;
-    t->tally.loss_sum += loss;
-    t->tally.losses++;
-    if (t->patience.of_loss)
-        qat_plateau_add_loss(&t->plateau, loss);
-    if (t->input.task->count)
-        t->input.task->count(&t->input, t->training, batch, &known, &right);
-    t->tally.samples += known;
-    t->tally.correct += right;
-}
-
-static qat_status take_step(qat_trainer *t, qat_error *err)
-{
-    const qat_batch *batch = NULL;
-    qat_run const run = {
-        .mode = QAT_MODE_TRAIN, .step = t->step, .seed = (uint64_t)t->recipe->train.seed};
-    qat_trainer_set_bits(t, t->step, true);
-    qat_status st = qat_loader_next(t->loader, &batch, err);
-    if (!st)
-        st = qat_feed_graph(t->training, batch, batch->count, err);
-    if (!st && t->input.task->feed)
-        st = t->input.task->feed(&t->input, t->recipe, t->training, batch, err);
-    if (!st && t->teacher)
-        st = qat_teacher_answer(t->teacher, batch, err);
-    if (st)
-        return st;
-    qat_graph_forward(t->training, &run);
-    st = qat_graph_run_status(t->training, err);
-    if (st)
-        return st;
-    double const loss = t->loss->value[0];
-    if (!isfinite(loss))
-        return loss_not_finite(t, loss, err);
-    qat_graph_backward(t->training, t->loss, &run);
-    if (row_due(t, t->step + 1))
-        t->tally.gradient_norm = qat_optimizer_gradient_norm(t->optimizer);
-    qat_optimizer_step(t->optimizer, qat_schedule_at(&t->schedule, t->step));
-    qat_graph_update(t->training, &run);
-    count_batch(t, batch, loss);
-    const qat_node *bad = qat_trainer_nonfinite(t);
-    if (bad)
-        return param_not_finite(t, bad, loss, err);
-    t->step++;
-    return QAT_OK;
+                    qat_trainer_kept_text(t, kept, sizeof kept));
 }
 
 static void measure_speed(qat_trainer *t, double seconds)
@@ -214,7 +150,7 @@ static qat_status evaluate(qat_trainer *t, qat_train_progress *row, qat_error *e
     qat_error inner = {0};
     qat_status const st = qat_trainer_evaluate(t, eval_tick, row, &inner);
     if (st == QAT_ERR_NUMERIC)
-        return not_finite(t, t->step, inner.message, err);
+        return qat_trainer_not_finite(t, t->step, inner.message, err);
     return st ? qat_fail(err, st, "%s", inner.message) : QAT_OK;
 }
 
@@ -285,7 +221,7 @@ static void look_for_plateau(qat_trainer *t, const qat_train_progress *row)
 static qat_status write_row(qat_trainer *t, qat_error *err)
 {
     bool const evaluates = due(t, t->plan.eval_every);
-    if (!row_due(t, t->step))
+    if (!qat_trainer_row_due(t, t->step))
         return QAT_OK;
     qat_train_progress row = tallied(t, QAT_EVENT_ROW);
     qat_status st = evaluates ? evaluate(t, &row, err) : QAT_OK;
@@ -343,7 +279,7 @@ static qat_status save_if_due(qat_trainer *t, qat_error *err)
  */
 static qat_status finish_step(qat_trainer *t, qat_error *err)
 {
-    bool const unwritten = t->tally.losses > 0 && row_due(t, t->step);
+    bool const unwritten = t->tally.losses > 0 && qat_trainer_row_due(t, t->step);
     if (t->step == 0 || t->step != t->saved_step)
         return QAT_OK;
     qat_status st = unwritten ? write_row(t, err) : QAT_OK;
@@ -376,7 +312,7 @@ static qat_status run_steps(qat_trainer *t, qat_error *err)
         st = evaluate_init(t, err);
     while (!st && !t->stopped && t->step < t->plan.total) {
         double const before = qat_clock();
-        st = take_step(t, err);
+        st = qat_trainer_step(t, err);
         if (st)
             break;
         measure_speed(t, qat_clock() - before);

@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -160,6 +161,30 @@ static qat_status open_data(qat_trainer *t, qat_error *err)
     return qat_open_loader(&t->loader, t->train_data, &t->input, &o, err);
 }
 
+/* ------------------------------------------------------------------ shards */
+
+/** Cut the batch, and let the loader prepare this process's samples only. */
+static qat_status open_shards(qat_trainer *t, qat_error *err)
+{
+    const qat_recipe *r = t->recipe;
+    bool const cut = r->train.shards > 1 || (t->ranks && t->ranks->count > 1);
+    qat_status st = QAT_OK;
+    if (cut)
+        st =
+            qat_shards_create(&t->shards, (int)r->train.shards, (int)r->train.batch, t->ranks, err);
+    if (st)
+        return st;
+    t->n_graphs = cut ? qat_shards_own(t->shards) : 1;
+    t->graphs = calloc((size_t)t->n_graphs, sizeof(qat_graph *));
+    if (!t->graphs)
+        return qat_out_of_memory(err, "train.shards");
+    if (cut) {
+        qat_samples const own = qat_shards_all_samples(t->shards);
+        qat_loader_take_samples(t->loader, own.begin, own.end);
+    }
+    return QAT_OK;
+}
+
 /* ------------------------------------------------------------------ schedule */
 
 static int64_t at_least_one(int64_t steps)
@@ -270,7 +295,8 @@ void qat_trainer_set_bits(qat_trainer *t, int64_t step, bool starts)
         tell_bits(t, step, "activations", activations);
     q->least_weight_bits = weights;
     q->least_activation_bits = activations;
-    qat_set_least_bits(t->training, weights, activations, starts);
+    for (int i = 0; i < t->n_graphs; i++) /* the first one has the parameters of all */
+        qat_set_least_bits(t->graphs[i], weights, activations, starts && i == 0);
     qat_set_least_bits(t->simulated_eval, weights, activations, false);
     if (t->integer_eval)
         qat_set_least_bits(t->integer_eval, weights, activations, false);
@@ -302,6 +328,14 @@ static qat_status network_of_checkpoint(const qat_trainer *t, qat_graph **graph,
     return st;
 }
 
+/** The graph of shard i of this process. */
+static qat_status build_training(qat_trainer *t, int i, const qat_graph *built, qat_error *err)
+{
+    return t->recipe->quant.enabled
+               ? qat_create_training_graph(&t->graphs[i], built, &t->quant, err)
+               : qat_graph_clone(&t->graphs[i], built, err);
+}
+
 /** Build the float graph once; the others are made from it. Its text is for the checkpoint. */
 static qat_status build_graphs(qat_trainer *t, qat_error *err)
 {
@@ -318,16 +352,14 @@ static qat_status build_graphs(qat_trainer *t, qat_error *err)
         st = qat_graph_write(built, &t->graph_text, err);
     if (!st)
         st = qat_graph_clone(&t->float_eval, built, err);
-    if (!st && r->quant.enabled)
-        st = qat_create_training_graph(&t->training, built, &t->quant, err);
+    for (int i = 0; !st && i < t->n_graphs; i++)
+        st = build_training(t, i, built, err);
     if (!st && r->quant.enabled)
         st = qat_create_eval_graph(&t->simulated_eval, built, &t->quant, err);
     if (!st && r->quant.enabled)
         st = build_integers(t, built, err);
-    if (!st && !r->quant.enabled) {
-        t->training = built;
-        built = NULL;
-    }
+    if (!st)
+        t->training = t->graphs[0];
     qat_graph_free(built);
     return st;
 }
@@ -342,17 +374,31 @@ static qat_status find_loss(qat_trainer *t, qat_error *err)
                                            t->plugins, t->options->log, err);
     if (st)
         return st;
-    t->loss = qat_teacher_join(t->teacher, t->training);
-    return qat_graph_check(t->training, err);
+    qat_status joined = QAT_OK;
+    for (int i = t->n_graphs - 1; !joined && i >= 0; i--) {
+        t->loss = qat_teacher_join(t->teacher, t->graphs[i]);
+        joined = qat_graph_check(t->graphs[i], err);
+    }
+    return joined;
+}
+
+static qat_status plan_training(qat_trainer *t, qat_error *err)
+{
+    const qat_recipe *r = t->recipe;
+    qat_status st = QAT_OK;
+    for (int i = 0; !st && i < t->n_graphs; i++)
+        st = qat_freeze_params(t->graphs[i], r->train.freeze, i ? NULL : t->options->log, err);
+    if (st)
+        return st;
+    return t->shards ? qat_shards_plan(t->shards, t->graphs, QAT_PLAN_TRAIN, err)
+                     : qat_graph_plan(t->training, (int)r->train.batch, QAT_PLAN_TRAIN, err);
 }
 
 static qat_status plan_graphs(qat_trainer *t, qat_error *err)
 {
     const qat_recipe *r = t->recipe;
     int const batch = (int)r->train.eval_batch;
-    qat_status st = qat_freeze_params(t->training, r->train.freeze, t->options->log, err);
-    if (!st)
-        st = qat_graph_plan(t->training, (int)r->train.batch, QAT_PLAN_TRAIN, err);
+    qat_status st = plan_training(t, err);
     if (!st)
         st = qat_graph_plan(t->float_eval, batch, QAT_PLAN_EVAL, err);
     if (!st && t->integer_eval)
@@ -381,11 +427,21 @@ static qat_status open_plugins(qat_trainer *t, qat_error *err)
                : qat_open_registry(&t->registry, &t->plugins, t->recipe->plugin.path, err);
 }
 
+/** A program that was compiled with version 0.1 has options without this member. */
+static const qat_ranks *ranks_of(const qat_train_options *options)
+{
+    size_t const end = offsetof(qat_train_options, ranks) + sizeof options->ranks;
+    return options->struct_size >= end && options->ranks && options->ranks->count > 1
+               ? options->ranks
+               : NULL;
+}
+
 qat_status qat_trainer_open(qat_trainer *t, const qat_recipe *recipe,
                             const qat_train_options *options, qat_error *err)
 {
     *t = (qat_trainer){.recipe = recipe,
                        .options = options,
+                       .ranks = ranks_of(options),
                        .saved_step = -1,
                        .lock = -1,
                        .best = {.step = -1},
@@ -400,6 +456,8 @@ qat_status qat_trainer_open(qat_trainer *t, const qat_recipe *recipe,
         st = open_plugins(t, err);
     if (!st)
         st = open_data(t, err);
+    if (!st)
+        st = open_shards(t, err);
     if (!st)
         st = plan_run(t, err);
     if (!st)
@@ -439,7 +497,10 @@ void qat_trainer_close(qat_trainer *t)
     qat_data_digest_free(&t->digests[QAT_SPLIT_TEST]);
     qat_optimizer_free(t->optimizer);
     qat_teacher_free(t->teacher);
-    qat_graph_free(t->training);
+    for (int i = 0; t->graphs && i < t->n_graphs; i++)
+        qat_graph_free(t->graphs[i]);
+    free(t->graphs);
+    qat_shards_free(t->shards);
     qat_graph_free(t->float_eval);
     qat_graph_free(t->integer_eval);
     qat_graph_free(t->simulated_eval);

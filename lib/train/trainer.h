@@ -5,11 +5,12 @@
 #ifndef QAT_TRAIN_TRAINER_H
 #define QAT_TRAIN_TRAINER_H
 
+#include "autograd/shards/shards.h"
 #include "evaluate/data.h"
 #include "train/distill.h"
-#include "train/log_file.h"
+#include "train/log/log_file.h"
+#include "train/log/quant_log.h"
 #include "train/plateau.h"
-#include "train/quant_log.h"
 #include "train/run_folder.h"
 
 /** When things happen, in steps. */
@@ -61,6 +62,7 @@ typedef struct qat_board qat_board;
 typedef struct qat_trainer {
     const qat_recipe *recipe;
     const qat_train_options *options;
+    const qat_ranks *ranks; /* NULL: this process trains alone */
     const char *dir;
     char checkpoint_path[QAT_RUN_PATH_MAX];
     int lock; /* lock of the folder; -1: not held */
@@ -80,8 +82,12 @@ typedef struct qat_trainer {
     qat_patience patience;
     qat_plateau plateau;
 
-    char *graph_text;          /* the float graph */
-    qat_graph *training;       /* planned for training: the float graph, or its rewrite */
+    char *graph_text;    /* the float graph */
+    qat_graph *training; /* planned for training: the float graph, or its rewrite; if the
+                            batch has shards, the graph of the first one of this process */
+    qat_graph **graphs;  /* of all shards of this process; graphs[0] is training */
+    int n_graphs;
+    qat_shards *shards;        /* NULL: the batch has no shards, and there are no other ranks */
     qat_graph *float_eval;     /* for the float network's accuracy */
     qat_graph *integer_eval;   /* frozen for each evaluation on integers; NULL: not possible */
     qat_graph *simulated_eval; /* for the float32 simulation of the quantized network; planned when
@@ -102,6 +108,7 @@ typedef struct qat_trainer {
     qat_waiting *waiting; /* by rising step; NULL: nothing waits */
     double retry_at;      /* time at which writing is tried again; INFINITY: nothing to write */
     bool stopped;         /* a stop was requested */
+    bool stop_agreed;     /* some rank was asked to stop before the end of this step */
     bool log_behind;      /* the warning that the logs could not be written was given */
 
     qat_log_file log, times;
@@ -122,6 +129,18 @@ double qat_trainer_seconds(const qat_trainer *t);
  * what was learned is rescaled if the bits change; otherwise it was run.
  */
 void qat_trainer_set_bits(qat_trainer *t, int64_t step, bool starts);
+
+/** Was this process asked to stop? */
+bool qat_trainer_wants_stop(const qat_trainer *t);
+/** Take one training step. */
+qat_status qat_trainer_step(qat_trainer *t, qat_error *err);
+/** Is the row of log.csv due after this step? (loop.c) */
+bool qat_trainer_row_due(const qat_trainer *t, int64_t step);
+/** The text about the checkpoint that exists. */
+const char *qat_trainer_kept_text(const qat_trainer *t, char *text, size_t max);
+/** The error for a value out of range in a step (the first is 1), with that text. */
+qat_status qat_trainer_not_finite(const qat_trainer *t, int64_t step, const char *what,
+                                  qat_error *err);
 
 /** Set up everything before the first step. */
 qat_status qat_trainer_open(qat_trainer *t, const qat_recipe *recipe,

@@ -19,6 +19,14 @@ enum {
     CORE_MAX_NODES = 1 << 15
 };
 
+/** What the first dimension of a node's value is, in a graph of one shard (shards.h). */
+typedef enum core_kind {
+    CORE_SAMPLES, /* the batch */
+    CORE_FIXED, /* no batch, and no sample has a share in it: parameters, and what follows from them
+                 */
+    CORE_TOTAL  /* no batch, but made of samples: losses */
+} core_kind;
+
 typedef struct core_node {
     qat_node node;          /* first member: a qat_node of a graph can be cast to its core_node */
     struct core_node *next; /* next node in the same bucket of the name index */
@@ -42,6 +50,9 @@ typedef struct core_node {
     /* State of the last backward: */
     bool active;      /* the loss depends on it through differentiable ops */
     int first_writer; /* index of the active consumer whose backward runs first; -1: none */
+    int last_writer;  /* the last one of those that are not CORE_FIXED; -1: none */
+    core_kind kind;
+    bool partial; /* CORE_FIXED: each shard has its own part of the gradient */
 } core_node;
 
 struct qat_graph {
@@ -66,6 +77,11 @@ struct qat_graph {
     void *watch_context;
     const qat_engine *engine; /* NULL: none */
     void *engine_context;
+    bool engine_runs; /* it takes part in this run */
+
+    /* Graphs of shards (shards.h): */
+    const qat_graph *first; /* the graph that has the parameters of all; NULL: an ordinary graph */
+    int shard;              /* which of the batch's */
 };
 
 static inline core_node *core_of(const qat_node *node)
@@ -108,6 +124,24 @@ int qat_core_code_buffers(const qat_graph *graph, pack_buffer *buffers);
 void qat_core_hand_out_codes(qat_graph *graph, const pack_buffer *buffer);
 void qat_core_borrow(qat_graph *graph, qat_node *node, qat_pass pass);
 
+/*
+ * run.c: the parts of a run, for those that run several graphs side by side (shards.c). Nodes run
+ * forward by rising index, backward by falling index; of a graph with shards, CORE_FIXED nodes run
+ * before all others, and backward after them.
+ */
+void qat_core_begin_forward(qat_graph *graph, const qat_run *run);
+/** Does the node take part by itself? The nodes of a tail are run by their head. */
+bool qat_core_runs(const core_node *core);
+void qat_core_forward(qat_graph *graph, int i, const qat_run *run);
+void qat_core_begin_backward(qat_graph *graph, qat_node *loss, const qat_run *run);
+bool qat_core_runs_backward(const core_node *core);
+void qat_core_backward(qat_graph *graph, int i, const qat_run *run);
+/** What comes before a node's backward; of a shared node, before its backward_sums. */
+void qat_core_prepare_backward(qat_graph *graph, int i);
+
+/** shards.c: set kind and partial of all nodes; the shapes are those of the largest batch. */
+qat_status qat_core_find_kinds(qat_graph *graph, qat_error *err);
+
 /** Keep the first error of building. Returns NULL, so that building functions can return it. */
 void *qat_core_fail(qat_graph *graph, qat_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -126,6 +160,8 @@ qat_node *qat_core_apply(qat_graph *graph, const qat_op *op, const char *name, c
 /** If a tensor cannot have this shape, return true and the reason. */
 bool qat_core_shape_bad(const qat_shape *shape, char why[128]);
 
+/** Set the shapes of all nodes for this batch (plan.c). */
+qat_status qat_core_infer_all(qat_graph *graph, int batch, qat_error *err);
 /** Call op->shape and check the shape that it sets. Messages name the node and the op. */
 qat_status qat_core_infer(qat_node *node, qat_error *err);
 /**

@@ -44,7 +44,11 @@ typedef struct qat_engine {
     void (*decode)(void *context, const qat_node *node);
     /** Does the engine take part in this run? */
     bool (*begin)(void *context, const qat_run *run);
-    /** Compute node and the tail that it runs. */
+    /**
+     * Compute node and the tail that it runs. In the graph of a shard, a node that adds up over
+     * samples (shared.h) has had its forward_sums, which is the engine's if it has one.
+     */
+    int (*forward_sums)(void *context, qat_node *node, const qat_run *run, double **sums);
     void (*forward)(void *context, qat_node *node, const qat_run *run);
     /** The first error since the last begin, if there was one. */
     qat_status (*status)(const void *context, qat_error *err);

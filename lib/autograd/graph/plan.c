@@ -27,7 +27,7 @@ enum { BUFFER_VALUE, BUFFER_GRAD, BUFFER_SCRATCH, BUFFERS };
 
 /* ------------------------------------------------------------------ shapes */
 
-static qat_status infer_all(qat_graph *graph, int batch, qat_error *err)
+qat_status qat_core_infer_all(qat_graph *graph, int batch, qat_error *err)
 {
     qat_status st = QAT_OK;
     char why[128];
@@ -140,6 +140,22 @@ static void lifetimes(const qat_graph *graph, core_node *core, bool grad, pack_b
         scratch_lifetime(node, i, last, grad, &b[BUFFER_SCRATCH]);
 }
 
+/**
+ * A graph of a shard: what has no samples is computed before all others, and its backward runs
+ * after all others. Only the first graph has memory for it; each has its part of the gradient.
+ */
+static void fixed_lifetimes(const qat_graph *graph, const core_node *core, pack_buffer *b)
+{
+    bool const own = graph->first == graph;
+    b[BUFFER_VALUE].start = b[BUFFER_SCRATCH].start = 0;
+    for (int kind = 0; kind < BUFFERS; kind++) {
+        b[kind].end = 2 * graph->count;
+        b[kind].pause = b[kind].resume = 0;
+        if (!own && (kind != BUFFER_GRAD || !core->partial))
+            b[kind].bytes = 0;
+    }
+}
+
 /** A buffer lives longer if it also holds the gradient of another node. */
 static void share_gradients(const qat_graph *graph, pack_buffer *buffers)
 {
@@ -163,6 +179,8 @@ static int collect(qat_graph *graph, const bool *needed, pack_buffer *buffers)
         core_node *core = graph->nodes[i];
         pack_buffer *b = buffers + BUFFERS * i;
         lifetimes(graph, core, needed[i], b);
+        if (graph->first && core->kind == CORE_FIXED)
+            fixed_lifetimes(graph, core, b);
         core->max_values = qat_shape_count(&core->node.shape);
         core->max_scratch = core->node.scratch_bytes;
         for (int kind = 0; kind < BUFFERS; kind++) {
@@ -178,6 +196,16 @@ static int collect(qat_graph *graph, const bool *needed, pack_buffer *buffers)
 }
 
 /* ------------------------------------------------------------------ the arena */
+
+/** Values and scratch of nodes without samples are those of the first graph. */
+static void borrow_fixed(qat_graph *graph)
+{
+    for (int i = 0; i < graph->count; i++)
+        if (graph->nodes[i]->kind == CORE_FIXED) {
+            graph->nodes[i]->node.value = graph->first->nodes[i]->node.value;
+            graph->nodes[i]->node.scratch = graph->first->nodes[i]->node.scratch;
+        }
+}
 
 static void hand_out(qat_graph *graph, const pack_buffer *buffers, int n)
 {
@@ -195,6 +223,8 @@ static void hand_out(qat_graph *graph, const pack_buffer *buffers, int n)
     }
     for (int i = 0; i < graph->count; i++)
         graph->nodes[i]->node.grad = graph->nodes[graph->nodes[i]->grad_owner]->node.grad;
+    if (graph->first && graph->first != graph)
+        borrow_fixed(graph);
 }
 
 /** Check the limit of the graph's registry. */
@@ -259,7 +289,7 @@ qat_status qat_graph_plan(qat_graph *graph, int max_batch, qat_plan plan, qat_er
     if (!st && max_batch < 1)
         st = qat_fail(err, QAT_ERR_ARGUMENT, "batch %d is below 1", max_batch);
     if (!st)
-        st = infer_all(graph, max_batch, err);
+        st = qat_core_infer_all(graph, max_batch, err);
     for (int i = 0; !st && i < graph->count; i++)
         if (graph->nodes[i]->node.op)
             st = check_params(&graph->nodes[i]->node, err);
@@ -269,6 +299,8 @@ qat_status qat_graph_plan(qat_graph *graph, int max_batch, qat_plan plan, qat_er
         if (graph->engine)
             st = graph->engine->plan(graph->engine_context, graph, err);
     }
+    if (!st && graph->first)
+        st = qat_core_find_kinds(graph, err);
     if (!st)
         st = qat_core_find_coded(graph, err);
     if (!st)
@@ -310,11 +342,11 @@ qat_status qat_graph_set_batch(qat_graph *graph, int batch, qat_error *err)
                         graph->max_batch);
     if (batch == graph->batch)
         return QAT_OK;
-    qat_status st = infer_all(graph, batch, err);
+    qat_status st = qat_core_infer_all(graph, batch, err);
     if (!st)
         st = check_fits(graph, err);
     if (st)
-        infer_all(graph, graph->batch, NULL); /* back to the batch before */
+        qat_core_infer_all(graph, graph->batch, NULL); /* back to the batch before */
     else
         graph->batch = batch;
     return st;

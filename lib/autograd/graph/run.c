@@ -3,6 +3,7 @@
  * follow a forward of the same run.
  */
 #include "autograd/graph/core.h"
+#include "autograd/graph/shared.h"
 #include "autograd/loops/tail.h"
 
 #include <assert.h>
@@ -51,8 +52,7 @@ static void tell(const qat_graph *graph, const qat_node *node, qat_pass pass)
         graph->watch(graph->watch_context, node, pass);
 }
 
-/** Does the node run by itself? The nodes of a tail are run by their head. */
-static bool runs_itself(const core_node *core)
+bool qat_core_runs(const core_node *core)
 {
     return runs(core) && !core->head;
 }
@@ -65,7 +65,10 @@ void qat_graph_forward(qat_graph *graph, const qat_run *run)
 void qat_node_forward(qat_node *node, const qat_run *run)
 {
     qat_tail_begin(node, run);
-    node->op->forward(node, run);
+    if (qat_is_shared(node))
+        node->op->shared->forward(node, run);
+    else
+        node->op->forward(node, run);
     qat_tail_end(node, run);
 }
 
@@ -92,23 +95,33 @@ static void run_engine(qat_graph *graph, qat_node *node, const qat_run *run)
     graph->engine->forward(graph->engine_context, node, run);
 }
 
-void qat_graph_forward_visit(qat_graph *graph, const qat_run *run, qat_visit *visit, void *context)
+void qat_core_begin_forward(qat_graph *graph, const qat_run *run)
 {
     assert(graph->planned);
     graph->behind_backward = false;
     find_idle(graph, run);
-    bool const other = graph->engine && graph->engine->begin(graph->engine_context, run);
+    graph->engine_runs = graph->engine && graph->engine->begin(graph->engine_context, run);
+}
+
+void qat_core_forward(qat_graph *graph, int i, const qat_run *run)
+{
+    qat_node *node = &graph->nodes[i]->node;
+    if (graph->engine_runs)
+        run_engine(graph, node, run);
+    else
+        qat_node_forward(node, run);
+    tell(graph, node, QAT_PASS_FORWARD);
+}
+
+void qat_graph_forward_visit(qat_graph *graph, const qat_run *run, qat_visit *visit, void *context)
+{
+    qat_core_begin_forward(graph, run);
     for (int i = 0; i < graph->count; i++) {
-        qat_node *node = &graph->nodes[i]->node;
-        if (!runs_itself(graph->nodes[i]))
+        if (!qat_core_runs(graph->nodes[i]))
             continue;
-        if (other)
-            run_engine(graph, node, run);
-        else
-            qat_node_forward(node, run);
-        tell(graph, node, QAT_PASS_FORWARD);
+        qat_core_forward(graph, i, run);
         if (visit)
-            visit(context, qat_tail_last(node));
+            visit(context, qat_tail_last(&graph->nodes[i]->node));
     }
 }
 
@@ -124,6 +137,24 @@ void qat_graph_update(qat_graph *graph, const qat_run *run)
     }
 }
 
+static void mark_inputs(qat_graph *graph, int i, const qat_run *run)
+{
+    const qat_node *node = &graph->nodes[i]->node;
+    bool const fixed = graph->nodes[i]->kind == CORE_FIXED;
+    if (!graph->nodes[i]->active || !runs(graph->nodes[i]))
+        return;
+    for (int k = 0; k < node->n_inputs; k++) {
+        core_node *input = core_of(node->inputs[k]);
+        if (!input->node.grad || !reads(node, k, run))
+            continue;
+        if (!input->active)
+            input->first_writer = i;
+        if (!fixed)
+            input->last_writer = i;
+        input->active = true;
+    }
+}
+
 /**
  * Find the nodes on which the loss depends in this run. For each, find the consumer that writes its
  * gradient first in the order of backward: until then the gradient holds nothing.
@@ -132,21 +163,15 @@ static void trace(qat_graph *graph, const qat_node *loss, const qat_run *run)
 {
     for (int i = 0; i < graph->count; i++) {
         graph->nodes[i]->active = false;
-        graph->nodes[i]->first_writer = -1;
+        graph->nodes[i]->first_writer = graph->nodes[i]->last_writer = -1;
     }
     core_of(loss)->active = loss->grad != NULL;
-    for (int i = loss->index; i >= 0; i--) {
-        const qat_node *node = &graph->nodes[i]->node;
-        if (!graph->nodes[i]->active || !runs(graph->nodes[i]))
-            continue;
-        for (int k = 0; k < node->n_inputs; k++) {
-            core_node *input = core_of(node->inputs[k]);
-            if (input->node.grad && !input->active && reads(node, k, run)) {
-                input->active = true;
-                input->first_writer = i;
-            }
-        }
-    }
+    for (int i = loss->index; i >= 0; i--)
+        if (graph->nodes[i]->kind != CORE_FIXED)
+            mark_inputs(graph, i, run);
+    for (int i = loss->index; i >= 0; i--)
+        if (graph->nodes[i]->kind == CORE_FIXED)
+            mark_inputs(graph, i, run);
 }
 
 static void zero_grad(qat_node *node)
@@ -173,6 +198,14 @@ static void begin_gradients(qat_node *node)
     }
 }
 
+void qat_core_prepare_backward(qat_graph *graph, int i)
+{
+    qat_node *node = &graph->nodes[i]->node;
+    begin_gradients(node);
+    if (graph->engine)
+        qat_core_borrow(graph, node, QAT_PASS_BACKWARD);
+}
+
 /** Zero the gradients that stay readable and that no backward will write. */
 static void zero_unwritten(qat_graph *graph)
 {
@@ -183,7 +216,7 @@ static void zero_unwritten(qat_graph *graph)
     }
 }
 
-void qat_graph_backward(qat_graph *graph, qat_node *loss, const qat_run *run)
+void qat_core_begin_backward(qat_graph *graph, qat_node *loss, const qat_run *run)
 {
     assert(graph->planned && qat_core_trains(graph));
     assert(loss->graph == graph && qat_shape_count(&loss->shape) == 1);
@@ -192,16 +225,31 @@ void qat_graph_backward(qat_graph *graph, qat_node *loss, const qat_run *run)
     zero_unwritten(graph);
     if (loss->grad)
         loss->grad[0] = 1;
-    for (int i = loss->index; i >= 0; i--) {
-        qat_node *node = &graph->nodes[i]->node;
-        if (!graph->nodes[i]->active || !runs_itself(graph->nodes[i]))
-            continue;
-        begin_gradients(node);
-        if (graph->engine)
-            qat_core_borrow(graph, node, QAT_PASS_BACKWARD);
+}
+
+bool qat_core_runs_backward(const core_node *core)
+{
+    return core->active && qat_core_runs(core);
+}
+
+void qat_core_backward(qat_graph *graph, int i, const qat_run *run)
+{
+    qat_node *node = &graph->nodes[i]->node;
+    if (qat_is_shared(node) && node->op->shared->backward)
+        node->op->shared->backward(node, run);
+    else {
+        qat_core_prepare_backward(graph, i);
         node->op->backward(node, run);
-        tell(graph, node, QAT_PASS_BACKWARD);
     }
+    tell(graph, node, QAT_PASS_BACKWARD);
+}
+
+void qat_graph_backward(qat_graph *graph, qat_node *loss, const qat_run *run)
+{
+    qat_core_begin_backward(graph, loss, run);
+    for (int i = loss->index; i >= 0; i--)
+        if (qat_core_runs_backward(graph->nodes[i]))
+            qat_core_backward(graph, i, run);
 }
 
 static bool finite_values(const qat_real *values, size_t count)

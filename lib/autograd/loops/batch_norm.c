@@ -18,8 +18,9 @@ size_t qat_bn_place(qat_bn *bn, void *scratch, size_t rows, int channels)
     bn->mean = qat_carve_take(&carve, n, sizeof(qat_real));
     bn->variance = qat_carve_take(&carve, n, sizeof(qat_real));
     bn->inv_std = qat_carve_take(&carve, n, sizeof(qat_real));
-    bn->sum = qat_carve_take(&carve, n, sizeof(double));
-    bn->sum_product = qat_carve_take(&carve, n, sizeof(double));
+    bn->sum = qat_carve_take(&carve, qat_bn_sums(channels), sizeof(double));
+    bn->sum_product = bn->sum ? bn->sum + n : NULL;
+    bn->total = bn->sum ? bn->sum + 2 * n : NULL;
     bn->partial = qat_carve_take(&carve, qat_column_partials(rows, channels), sizeof(double));
     bn->wide.mean = qat_carve_take(&carve, wide, sizeof(qat_real));
     bn->wide.gain = qat_carve_take(&carve, wide, sizeof(qat_real));
@@ -35,11 +36,16 @@ static void set_inv_std(qat_bn *bn, double epsilon)
         bn->inv_std[c] = 1 / QAT_SQRT(bn->variance[c] + (qat_real)epsilon);
 }
 
-void qat_bn_use_batch(qat_bn *bn, const qat_real *x, double epsilon)
+void qat_bn_sum_batch(qat_bn *bn, const qat_real *x)
 {
-    double const rows = (double)bn->rows;
     qat_columns const columns = {.a = x, .b = x, .rows = bn->rows, .columns = bn->channels};
     qat_column_sums(&columns, bn->partial, bn->sum, bn->sum_product);
+    *bn->total = (double)bn->rows;
+}
+
+void qat_bn_use_sums(qat_bn *bn, double epsilon)
+{
+    double const rows = *bn->total;
     for (int c = 0; c < bn->channels; c++) {
         /* Squares of floats are exact in double, so the difference loses nothing that matters. */
         double const mean = bn->sum[c] / rows;
@@ -156,7 +162,7 @@ static void backward_strip(void *context, size_t at, size_t n)
 }
 
 /** sum = sum of dy, sum_product = sum of dy x; masks dy. */
-static void sum_gradient(qat_bn *bn, struct pass *p)
+static void sum_columns(qat_bn *bn, struct pass *p)
 {
     qat_columns const columns = {.a = p->node->grad,
                                  .b = p->node->inputs[0]->value,
@@ -167,25 +173,36 @@ static void sum_gradient(qat_bn *bn, struct pass *p)
     qat_column_sums(&columns, bn->partial, bn->sum, bn->sum_product);
 }
 
-void qat_bn_backward(qat_bn *bn, const qat_node *node, bool through_batch, qat_real *dgamma,
-                     qat_real *dbeta)
+/** sum dy xhat = inv_std (sum dy x - mean sum dy) */
+static double gamma_gradient(const qat_bn *bn, int c)
+{
+    return (double)bn->inv_std[c] * (bn->sum_product[c] - (double)bn->mean[c] * bn->sum[c]);
+}
+
+void qat_bn_sum_gradient(qat_bn *bn, const qat_node *node, qat_real *dgamma, qat_real *dbeta)
 {
     struct pass p = {bn, node};
-    double const rows = (double)bn->rows;
-    sum_gradient(bn, &p);
+    sum_columns(bn, &p);
+    *bn->total = (double)bn->rows;
     for (int c = 0; c < bn->channels; c++) {
-        /* sum dy xhat = inv_std (sum dy x - mean sum dy) */
-        double const inv_std = (double)bn->inv_std[c];
-        double const dg = inv_std * (bn->sum_product[c] - (double)bn->mean[c] * bn->sum[c]);
         if (dgamma)
-            dgamma[c] += (qat_real)dg;
+            dgamma[c] += (qat_real)gamma_gradient(bn, c);
         if (dbeta)
             dbeta[c] += (qat_real)bn->sum[c];
+    }
+}
+
+void qat_bn_backward(qat_bn *bn, const qat_node *node, bool through_batch)
+{
+    struct pass p = {bn, node};
+    double const rows = *bn->total;
+    if (!node->inputs[0]->grad)
+        return;
+    for (int c = 0; c < bn->channels; c++) {
+        double const inv_std = (double)bn->inv_std[c], dg = gamma_gradient(bn, c);
         bn->wide.offset[c] = through_batch ? (qat_real)(bn->sum[c] / rows) : 0;
         bn->wide.slope[c] = through_batch ? (qat_real)(dg * inv_std / rows) : 0;
     }
-    if (!node->inputs[0]->grad)
-        return;
     qat_wide_lay(bn->wide.offset, (size_t)bn->channels, bn->wide.offset);
     qat_wide_lay(bn->wide.slope, (size_t)bn->channels, bn->wide.slope);
     qat_run_strips(values_of(bn), backward_strip, &p);

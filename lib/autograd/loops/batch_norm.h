@@ -21,7 +21,8 @@ typedef struct qat_bn {
     int channels;
     qat_real *mean, *variance; /* [channels] the batch's biased variance, or the averages */
     qat_real *inv_std;         /* [channels] 1 / sqrt(variance + epsilon) */
-    double *sum, *sum_product; /* [channels] results of the last reduction */
+    double *sum, *sum_product; /* [channels] results of the last reduction, one behind the other */
+    double *total;             /* [1] behind them: the rows that were summed */
     double *partial;           /* qat_column_partials */
     struct {
         qat_real *mean, *gain, *beta; /* gain = gamma inv_std; forward sets them */
@@ -35,9 +36,19 @@ typedef struct qat_bn {
  */
 size_t qat_bn_place(qat_bn *bn, void *scratch, size_t rows, int channels);
 
-/** mean = E[x], variance = E[x^2] - E[x]^2 over the batch, inv_std = 1 / sqrt(variance + epsilon).
+/** How many numbers sum, sum_product and total are: shards add up theirs (graph/shared.h). */
+static inline size_t qat_bn_sums(int channels)
+{
+    return 2 * (size_t)channels + 1;
+}
+
+/** Set the sums of x and x^2. */
+void qat_bn_sum_batch(qat_bn *bn, const qat_real *x);
+/**
+ * Use them: mean = E[x], variance = E[x^2] - E[x]^2 over the batch, inv_std = 1 / sqrt(variance +
+ * epsilon).
  */
-void qat_bn_use_batch(qat_bn *bn, const qat_real *x, double epsilon);
+void qat_bn_use_sums(qat_bn *bn, double epsilon);
 
 /** Use mean and variance from the averages instead (eval mode). */
 void qat_bn_use_averages(qat_bn *bn, const qat_real *ema_mean, const qat_real *ema_variance,
@@ -51,17 +62,18 @@ void qat_bn_forward(const qat_bn *bn, const qat_node *node, const qat_real *gamm
                     const qat_real *beta);
 
 /**
- * The gradients. One of the two use functions and forward must have filled bn before. x and dx are
- * the value and gradient of the node's first input; dy is the gradient of the node, which its tail
- * masks. dgamma and dbeta are added to. All outputs but dy may be NULL.
+ * The gradients: first of the parameters, and the sums of dy and dy x, then of x. One of the two
+ * use functions and forward must have filled bn before. x and dx are the value and gradient of the
+ * node's first input; dy is the gradient of the node, which its tail masks. dgamma and dbeta are
+ * added to. All outputs but dy may be NULL.
  *     dbeta = sum dy     dgamma = sum dy xhat     xhat = (x - mean) inv_std
  *     through_batch (mean and variance depend on x):
  *         dx = gamma inv_std (dy - dbeta / rows - xhat dgamma / rows)
  *     otherwise (they are constants):
  *         dx = gamma inv_std dy
  */
-void qat_bn_backward(qat_bn *bn, const qat_node *node, bool through_batch, qat_real *dgamma,
-                     qat_real *dbeta);
+void qat_bn_sum_gradient(qat_bn *bn, const qat_node *node, qat_real *dgamma, qat_real *dbeta);
+void qat_bn_backward(qat_bn *bn, const qat_node *node, bool through_batch);
 
 /**
  * The share of a moving average that stays when a batch is added to one of `steps` batches:

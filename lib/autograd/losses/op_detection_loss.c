@@ -16,6 +16,7 @@
  */
 #include "autograd/loops/tiles.h"
 #include "autograd/losses/hard_negatives.h"
+#include "autograd/losses/mean.h"
 #include "autograd/losses/smooth_l1.h"
 #include "autograd/ops/op.h"
 
@@ -24,7 +25,7 @@ enum { CLASSIFICATION, NEGATIVES, LEAST, BOX_WEIGHT, BETA };
 enum { SIGMOID, SOFTMAX };
 enum { COORDINATES = 4 };
 
-/** Scratch: the gradient of the class loss [N,A,K], and arrays of each picture. */
+/** Scratch: the mean, the gradient of the class loss [N,A,K], and arrays of each picture. */
 struct detection {
     const qat_node *node;
     size_t pictures, anchors, scores; /* scores is K */
@@ -41,7 +42,7 @@ struct detection {
 static size_t place(const qat_node *node, struct detection *d)
 {
     const qat_shape *scores = &node->inputs[SCORES]->shape;
-    qat_carve carve = {node->scratch, 0};
+    qat_carve carve = {node->scratch, QAT_MEAN_BYTES};
     size_t const n = (size_t)scores->dims[0], a = (size_t)scores->dims[1];
     *d = (struct detection){
         .node = node, .pictures = n, .anchors = a, .scores = (size_t)scores->dims[2]};
@@ -187,10 +188,10 @@ static double matches_of(const struct detection *d)
     int64_t n = 0;
     for (size_t i = 0; i < d->pictures; i++)
         n += d->matches[i];
-    return n ? (double)n : 1;
+    return (double)n;
 }
 
-static void detection_forward(qat_node *node, const qat_run *run)
+static int detection_sums(qat_node *node, const qat_run *run, double **sums)
 {
     struct detection d;
     double sum = 0;
@@ -198,7 +199,14 @@ static void detection_forward(qat_node *node, const qat_run *run)
     qat_parallel((int)d.pictures, forward_picture, &d);
     for (size_t i = 0; i < d.pictures; i++)
         sum += d.sums[i];
-    node->value[0] = (qat_real)(sum / matches_of(&d));
+    return qat_mean_set(node, sum, matches_of(&d), sums);
+}
+
+static void detection_forward(qat_node *node, const qat_run *run)
+{
+    double *sums;
+    detection_sums(node, run, &sums);
+    qat_mean_forward(node, run);
 }
 
 static void backward_picture(void *context, int picture, int thread)
@@ -219,7 +227,7 @@ static void detection_backward(qat_node *node, const qat_run *run)
 {
     struct detection d;
     place(node, &d);
-    d.scale = node->grad[0] / (qat_real)matches_of(&d);
+    d.scale = node->grad[0] / (qat_real)qat_mean_counted(node, matches_of(&d));
     qat_parallel((int)d.pictures, backward_picture, &d);
 }
 
@@ -237,6 +245,9 @@ static const qat_attr_def detection_attrs[] = {
     {NULL, QAT_ATTR_INT, 0, 0, 0, NULL, NULL},
 };
 
+static const qat_shared detection_shared = {.forward_sums = detection_sums,
+                                            .forward = qat_mean_forward};
+
 const qat_op qat_op_detection_loss = {
     .name = "detection_loss",
     .meaning = "SSD's loss: box codes [N, A, 4], scores [N, A, K], target codes, target classes",
@@ -246,4 +257,5 @@ const qat_op qat_op_detection_loss = {
     .shape = detection_shape,
     .forward = detection_forward,
     .backward = detection_backward,
+    .shared = &detection_shared,
 };

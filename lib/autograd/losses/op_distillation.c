@@ -10,12 +10,13 @@
  */
 #include "autograd/loops/real.h"
 #include "autograd/loops/tiles.h"
+#include "autograd/losses/mean.h"
 #include "autograd/ops/op.h"
 
 enum { LOSS, STUDENT, TEACHER };
 enum { TEMPERATURE, WEIGHT };
 
-/** Scratch: q - p [N,K], and the divergence of each row [N]. */
+/** Scratch: the mean divergence, q - p [N,K], and the divergence of each row [N]. */
 struct distillation {
     size_t rows, classes;
     double temperature;
@@ -27,7 +28,7 @@ struct distillation {
 
 static size_t place(const qat_node *node, struct distillation *d)
 {
-    qat_carve carve = {node->scratch, 0};
+    qat_carve carve = {node->scratch, QAT_MEAN_BYTES};
     *d = (struct distillation){.rows = (size_t)node->inputs[STUDENT]->shape.dims[0],
                                .classes = (size_t)node->inputs[STUDENT]->shape.dims[1],
                                .temperature = node->attrs[TEMPERATURE],
@@ -99,18 +100,32 @@ static int tiles_of(const struct distillation *d)
     return qat_tiles_of(d->rows, qat_tile_rows(d->classes));
 }
 
-static void distillation_forward(qat_node *node, const qat_run *run)
+static int distillation_sums(qat_node *node, const qat_run *run, double **sums)
 {
     struct distillation d;
-    double const w = node->attrs[WEIGHT], loss = (double)node->inputs[LOSS]->value[0];
+    double const w = node->attrs[WEIGHT];
     double sum = 0;
     place(node, &d);
     if (w > 0)
         qat_parallel(tiles_of(&d), forward_tile, &d);
     for (size_t r = 0; w > 0 && r < d.rows; r++)
         sum += d.divergence[r];
-    double const divergence = sum / (double)d.rows;
-    node->value[0] = (qat_real)((1 - w) * loss + w * d.temperature * d.temperature * divergence);
+    return qat_mean_set(node, sum, (double)d.rows, sums);
+}
+
+static void distillation_join(qat_node *node, const qat_run *run)
+{
+    double const w = node->attrs[WEIGHT], loss = (double)node->inputs[LOSS]->value[0];
+    double const t = node->attrs[TEMPERATURE];
+    double const divergence = qat_mean_of(node)->sum / qat_mean_count(node);
+    node->value[0] = (qat_real)((1 - w) * loss + w * t * t * divergence);
+}
+
+static void distillation_forward(qat_node *node, const qat_run *run)
+{
+    double *sums;
+    distillation_sums(node, run, &sums);
+    distillation_join(node, run);
 }
 
 static void backward_tile(void *context, int tile, int thread)
@@ -131,7 +146,8 @@ static void distillation_backward(qat_node *node, const qat_run *run)
         return;
     place(node, &d);
     d.gradient = node->inputs[STUDENT]->grad;
-    d.scale = node->grad[0] * (qat_real)(w * d.temperature / (double)d.rows);
+    d.scale =
+        node->grad[0] * (qat_real)(w * d.temperature / qat_mean_counted(node, (double)d.rows));
     qat_parallel(tiles_of(&d), backward_tile, &d);
 }
 
@@ -143,6 +159,9 @@ static const qat_attr_def distillation_attrs[] = {
     {NULL, QAT_ATTR_INT, 0, 0, 0, NULL, NULL},
 };
 
+static const qat_shared distillation_shared = {.forward_sums = distillation_sums,
+                                               .forward = distillation_join};
+
 const qat_op qat_op_distillation = {
     .name = "distillation",
     .meaning = "a loss plus the distance of a student's logits [N, K] from a teacher's",
@@ -152,4 +171,5 @@ const qat_op qat_op_distillation = {
     .shape = distillation_shape,
     .forward = distillation_forward,
     .backward = distillation_backward,
+    .shared = &distillation_shared,
 };

@@ -13,6 +13,7 @@
 #include "autograd/loops/real.h"
 #include "autograd/loops/tiles.h"
 #include "autograd/loops/vector.h"
+#include "autograd/losses/mean.h"
 #include "autograd/ops/op.h"
 #include "autograd/ops/softmax.h"
 
@@ -46,7 +47,8 @@ static double sum_of(const double *parts, int n)
 
 /* ------------------------------------------------------------------ softmax cross-entropy */
 
-/** Scratch: probabilities [N,K], loss of each row [N]. A row is a sample, or a pixel of one. */
+/** Scratch: the mean, probabilities [N,K], loss of each row [N]. A row is a sample, or a pixel of
+ * one. */
 struct cross_entropy {
     size_t rows, classes;
     bool pixels; /* a label of NaN is not known; of samples it is no class */
@@ -58,7 +60,7 @@ struct cross_entropy {
 
 static size_t place_entropy(const qat_node *node, struct cross_entropy *e)
 {
-    qat_carve carve = {node->scratch, 0};
+    qat_carve carve = {node->scratch, QAT_MEAN_BYTES};
     *e = (struct cross_entropy){.rows = qat_shape_count(&node->inputs[1]->shape),
                                 .classes = (size_t)qat_shape_channels(&node->inputs[0]->shape),
                                 .pixels = node->inputs[1]->shape.rank > 1,
@@ -100,13 +102,13 @@ static bool is_known(const struct cross_entropy *e, size_t row)
     return !e->pixels || !isnan(e->label[row]);
 }
 
-/** The rows over which the mean is taken; at least 1. */
+/** The rows over which the mean is taken. */
 static size_t known_rows(const struct cross_entropy *e)
 {
     size_t n = 0;
     for (size_t r = 0; r < e->rows; r++)
         n += is_known(e, r);
-    return n ? n : 1;
+    return n;
 }
 
 /** sum_k t[k] z[k] */
@@ -141,12 +143,19 @@ static void entropy_forward_tile(void *context, int tile, int thread)
     }
 }
 
-static void entropy_forward(qat_node *node, const qat_run *run)
+static int entropy_sums(qat_node *node, const qat_run *run, double **sums)
 {
     struct cross_entropy e;
     place_entropy(node, &e);
     qat_parallel(qat_tiles_of(e.rows, qat_tile_rows(e.classes)), entropy_forward_tile, &e);
-    node->value[0] = (qat_real)(sum_of(e.loss, (int)e.rows) / (double)known_rows(&e));
+    return qat_mean_set(node, sum_of(e.loss, (int)e.rows), (double)known_rows(&e), sums);
+}
+
+static void entropy_forward(qat_node *node, const qat_run *run)
+{
+    double *sums;
+    entropy_sums(node, run, &sums);
+    qat_mean_forward(node, run);
 }
 
 /* dz = (p - t) / N. A label that is not a class gives NaN, here and in the loss. */
@@ -178,7 +187,7 @@ static void entropy_backward(qat_node *node, const qat_run *run)
         return;
     place_entropy(node, &e);
     e.dz = node->inputs[0]->grad;
-    e.scale = node->grad[0] / (qat_real)known_rows(&e);
+    e.scale = node->grad[0] / (qat_real)qat_mean_counted(node, (double)known_rows(&e));
     qat_parallel(qat_tiles_of(e.rows, qat_tile_rows(e.classes)), entropy_backward_tile, &e);
 }
 
@@ -187,6 +196,9 @@ static const qat_attr_def entropy_attrs[] = {
      "share of the target that is spread over all classes"},
     {NULL, QAT_ATTR_INT, 0, 0, 0, NULL, NULL},
 };
+
+static const qat_shared entropy_shared = {.forward_sums = entropy_sums,
+                                          .forward = qat_mean_forward};
 
 const qat_op qat_op_softmax_cross_entropy = {
     .name = "softmax_cross_entropy",
@@ -198,6 +210,7 @@ const qat_op qat_op_softmax_cross_entropy = {
     .shape = entropy_shape,
     .forward = entropy_forward,
     .backward = entropy_backward,
+    .shared = &entropy_shared,
 };
 
 /* ------------------------------------------------------------------ sums over tiles */
@@ -219,14 +232,15 @@ static int tiles_of(size_t n)
 static qat_status sum_shape(qat_node *node, size_t largest)
 {
     node->shape = QAT_SHAPE(1);
-    node->scratch_bytes = (size_t)tiles_of(largest) * sizeof(double);
+    node->scratch_bytes = QAT_MEAN_BYTES + (size_t)tiles_of(largest) * sizeof(double);
     return QAT_OK;
 }
 
 static double run_sum(const qat_node *node, const qat_real *x, const qat_real *t, size_t n,
                       qat_tile_fn *fn)
 {
-    struct tiled s = {.x = x, .t = t, .n = n, .sums = node->scratch};
+    struct tiled s = {.x = x, .t = t, .n = n};
+    s.sums = (double *)(void *)((char *)node->scratch + QAT_MEAN_BYTES);
     qat_parallel(tiles_of(n), fn, &s);
     return sum_of(s.sums, tiles_of(n));
 }
@@ -298,11 +312,18 @@ static void sigmoid_gradient_tile(void *context, int tile, int thread)
     }
 }
 
-static void sigmoid_forward(qat_node *node, const qat_run *run)
+static int sigmoid_sums(qat_node *node, const qat_run *run, double **sums)
 {
     double const sum = run_sum(node, node->inputs[0]->value, node->inputs[1]->value,
                                values_of(node, 0), sigmoid_tile);
-    node->value[0] = (qat_real)(sum / batch_of(node));
+    return qat_mean_set(node, sum, batch_of(node), sums);
+}
+
+static void sigmoid_forward(qat_node *node, const qat_run *run)
+{
+    double *sums;
+    sigmoid_sums(node, run, &sums);
+    qat_mean_forward(node, run);
 }
 
 static void pair_backward(const qat_node *node, qat_tile_fn *fn)
@@ -311,7 +332,7 @@ static void pair_backward(const qat_node *node, qat_tile_fn *fn)
     struct tiled s = {.x = x->value, .n = values_of(node, 0), .dx = x->grad};
     s.t = t ? t->value : NULL;
     s.dt = t ? t->grad : NULL;
-    s.scale = node->grad[0] / (qat_real)batch_of(node);
+    s.scale = node->grad[0] / (qat_real)qat_mean_counted(node, batch_of(node));
     qat_parallel(tiles_of(s.n), fn, &s);
 }
 
@@ -319,6 +340,9 @@ static void sigmoid_backward(qat_node *node, const qat_run *run)
 {
     pair_backward(node, sigmoid_gradient_tile);
 }
+
+static const qat_shared sigmoid_shared = {.forward_sums = sigmoid_sums,
+                                          .forward = qat_mean_forward};
 
 const qat_op qat_op_sigmoid_cross_entropy = {
     .name = "sigmoid_cross_entropy",
@@ -329,6 +353,7 @@ const qat_op qat_op_sigmoid_cross_entropy = {
     .shape = sigmoid_shape,
     .forward = sigmoid_forward,
     .backward = sigmoid_backward,
+    .shared = &sigmoid_shared,
 };
 
 /* ------------------------------------------------------------------ l2 */
@@ -339,17 +364,26 @@ static qat_status l2_shape(qat_node *node, qat_error *err)
     return st ? st : sum_shape(node, values_of(node, 0));
 }
 
-static void l2_forward(qat_node *node, const qat_run *run)
+static int l2_sums(qat_node *node, const qat_run *run, double **sums)
 {
     const qat_real *t = node->n_data > 1 ? node->inputs[1]->value : NULL;
     double const sum = run_sum(node, node->inputs[0]->value, t, values_of(node, 0), squares_tile);
-    node->value[0] = (qat_real)(0.5 * sum / batch_of(node));
+    return qat_mean_set(node, 0.5 * sum, batch_of(node), sums);
+}
+
+static void l2_forward(qat_node *node, const qat_run *run)
+{
+    double *sums;
+    l2_sums(node, run, &sums);
+    qat_mean_forward(node, run);
 }
 
 static void l2_backward(qat_node *node, const qat_run *run)
 {
     pair_backward(node, squares_gradient_tile);
 }
+
+static const qat_shared l2_shared = {.forward_sums = l2_sums, .forward = qat_mean_forward};
 
 const qat_op qat_op_l2_loss = {
     .name = "l2_loss",
@@ -360,6 +394,7 @@ const qat_op qat_op_l2_loss = {
     .shape = l2_shape,
     .forward = l2_forward,
     .backward = l2_backward,
+    .shared = &l2_shared,
 };
 
 /* ------------------------------------------------------------------ weight decay */

@@ -4,6 +4,7 @@
  * gradients.
  */
 #include "autograd/loops/tiles.h"
+#include "autograd/losses/mean.h"
 #include "autograd/losses/smooth_l1.h"
 #include "autograd/ops/op.h"
 
@@ -32,7 +33,7 @@ static qat_status smooth_shape(qat_node *node, qat_error *err)
         return qat_fail(err, QAT_ERR_SHAPE, "%s and targets %s have different shapes",
                         qat_shape_text(x, text[0]), qat_shape_text(t, text[1]));
     node->shape = QAT_SHAPE(1);
-    node->scratch_bytes = (size_t)tiles_of(values_of(node)) * sizeof(double);
+    node->scratch_bytes = QAT_MEAN_BYTES + (size_t)tiles_of(values_of(node)) * sizeof(double);
     return QAT_OK;
 }
 
@@ -42,7 +43,7 @@ static struct smooth smooth_of(const qat_node *node)
                            .t = node->inputs[1]->value,
                            .n = values_of(node),
                            .beta = node->attrs[0],
-                           .sums = node->scratch,
+                           .sums = (double *)(void *)((char *)node->scratch + QAT_MEAN_BYTES),
                            .dx = node->inputs[0]->grad,
                            .dt = node->inputs[1]->grad};
 }
@@ -58,14 +59,21 @@ static void forward_tile(void *context, int tile, int thread)
     s->sums[tile] = sum;
 }
 
-static void smooth_forward(qat_node *node, const qat_run *run)
+static int smooth_sums(qat_node *node, const qat_run *run, double **sums)
 {
     struct smooth s = smooth_of(node);
     double sum = 0;
     qat_parallel(tiles_of(s.n), forward_tile, &s);
     for (int i = 0; i < tiles_of(s.n); i++)
         sum += s.sums[i];
-    node->value[0] = (qat_real)(sum / (double)node->inputs[0]->shape.dims[0]);
+    return qat_mean_set(node, sum, (double)node->inputs[0]->shape.dims[0], sums);
+}
+
+static void smooth_forward(qat_node *node, const qat_run *run)
+{
+    double *sums;
+    smooth_sums(node, run, &sums);
+    qat_mean_forward(node, run);
 }
 
 /* ds/dx = -ds/dt */
@@ -88,7 +96,8 @@ static void backward_tile(void *context, int tile, int thread)
 static void smooth_backward(qat_node *node, const qat_run *run)
 {
     struct smooth s = smooth_of(node);
-    s.scale = node->grad[0] / (qat_real)node->inputs[0]->shape.dims[0];
+    s.scale =
+        node->grad[0] / (qat_real)qat_mean_counted(node, (double)node->inputs[0]->shape.dims[0]);
     qat_parallel(tiles_of(s.n), backward_tile, &s);
 }
 
@@ -96,6 +105,8 @@ static const qat_attr_def smooth_attrs[] = {
     {"beta", QAT_ATTR_REAL, 1, 1e-6, 1e6, NULL, "the distance is quadratic below this value"},
     {NULL, QAT_ATTR_INT, 0, 0, 0, NULL, NULL},
 };
+
+static const qat_shared smooth_shared = {.forward_sums = smooth_sums, .forward = qat_mean_forward};
 
 const qat_op qat_op_smooth_l1_loss = {
     .name = "smooth_l1_loss",
@@ -107,4 +118,5 @@ const qat_op qat_op_smooth_l1_loss = {
     .shape = smooth_shape,
     .forward = smooth_forward,
     .backward = smooth_backward,
+    .shared = &smooth_shared,
 };

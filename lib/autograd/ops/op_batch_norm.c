@@ -4,6 +4,7 @@
  * not train (a frozen layer), it uses the averages, which then stay unchanged. batch_norm.h has the
  * arithmetic.
  */
+#include "autograd/graph/shared.h"
 #include "autograd/loops/batch_norm.h"
 #include "autograd/loops/tail.h"
 #include "autograd/ops/op.h"
@@ -52,26 +53,58 @@ static bool uses_batch(const qat_node *node, const qat_run *run)
     return run->mode == QAT_MODE_TRAIN && node->inputs[GAMMA]->trainable;
 }
 
-static void bn_forward(qat_node *node, const qat_run *run)
+static int bn_forward_sums(qat_node *node, const qat_run *run, double **sums)
+{
+    qat_bn bn;
+    if (!uses_batch(node, run))
+        return 0;
+    place(node, &bn);
+    qat_bn_sum_batch(&bn, node->inputs[0]->value);
+    *sums = bn.sum;
+    return (int)qat_bn_sums(bn.channels);
+}
+
+static void bn_normalise(qat_node *node, const qat_run *run)
 {
     qat_bn bn;
     double const epsilon = qat_attr(node, "epsilon");
-    const qat_real *x = node->inputs[0]->value;
     place(node, &bn);
     if (uses_batch(node, run))
-        qat_bn_use_batch(&bn, x, epsilon);
+        qat_bn_use_sums(&bn, epsilon);
     else
         qat_bn_use_averages(&bn, node->inputs[EMA_MEAN]->value, node->inputs[EMA_VARIANCE]->value,
                             epsilon);
     qat_bn_forward(&bn, node, node->inputs[GAMMA]->value, node->inputs[BETA]->value);
 }
 
-static void bn_backward(qat_node *node, const qat_run *run)
+static void bn_forward(qat_node *node, const qat_run *run)
+{
+    double *sums;
+    bn_forward_sums(node, run, &sums);
+    bn_normalise(node, run);
+}
+
+static int bn_backward_sums(qat_node *node, const qat_run *run, double **sums)
 {
     qat_bn bn;
     place(node, &bn);
-    qat_bn_backward(&bn, node, uses_batch(node, run), node->inputs[GAMMA]->grad,
-                    node->inputs[BETA]->grad);
+    qat_bn_sum_gradient(&bn, node, node->inputs[GAMMA]->grad, node->inputs[BETA]->grad);
+    *sums = bn.sum;
+    return uses_batch(node, run) ? (int)qat_bn_sums(bn.channels) : 0;
+}
+
+static void bn_through_norm(qat_node *node, const qat_run *run)
+{
+    qat_bn bn;
+    place(node, &bn);
+    qat_bn_backward(&bn, node, uses_batch(node, run));
+}
+
+static void bn_backward(qat_node *node, const qat_run *run)
+{
+    double *sums;
+    bn_backward_sums(node, run, &sums);
+    bn_through_norm(node, run);
 }
 
 static void bn_update(qat_node *node, const qat_run *run)
@@ -90,6 +123,11 @@ static const qat_attr_def bn_attrs[] = {
     {NULL, QAT_ATTR_INT, 0, 0, 0, NULL, NULL},
 };
 
+static const qat_shared bn_shared = {.forward_sums = bn_forward_sums,
+                                     .forward = bn_normalise,
+                                     .backward_sums = bn_backward_sums,
+                                     .backward = bn_through_norm};
+
 const qat_op qat_op_batch_norm = {
     .name = "batch_norm",
     .meaning =
@@ -105,4 +143,5 @@ const qat_op qat_op_batch_norm = {
     .quant = QAT_QUANT(batch_norm),
     .grads = QAT_GRADS_IN_PLACE,
     .runs_tail = qat_runs_any_tail,
+    .shared = &bn_shared,
 };

@@ -1,8 +1,9 @@
 /**
  * dropout: in train mode each value is kept with probability 1 - rate and divided by 1 - rate;
  * otherwise it becomes 0. In eval mode nothing happens. The random numbers are a function of (seed,
- * step, node name) and the position of the value, so backward draws the same ones again.
+ * step, node name, shard) and the position of the value, so backward draws the same ones again.
  */
+#include "autograd/graph/shared.h"
 #include "autograd/loops/tiles.h"
 #include "autograd/ops/op.h"
 #include "base/rng.h"
@@ -35,6 +36,8 @@ static void run_drop(const qat_node *node, const qat_run *run, bool backward)
 {
     struct drop d = {.node = node, .seed = run->seed, .backward = backward};
     d.stream = qat_hash(qat_hash_name(node->name), (uint64_t)run->step);
+    if (qat_shard_of(node) >= 0)
+        d.stream = qat_hash(d.stream, (uint64_t)qat_shard_of(node));
     d.rate = run->mode == QAT_MODE_TRAIN ? qat_attr(node, "rate") : 0; /* 0 keeps every value */
     qat_parallel(qat_tiles_of(qat_shape_count(&node->shape), QAT_TILE_VALUES), drop_tile, &d);
 }

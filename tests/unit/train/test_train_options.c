@@ -289,7 +289,7 @@ START_TEST(a_teacher_answers_in_eval_mode)
     ck_assert(!qat_graph_read(&student, r->registry, c->graph, "student", NULL));
     ck_assert_ptr_nonnull(qat_teacher_join(teacher, student));
     ck_assert(!qat_graph_plan(student, BATCH, QAT_PLAN_TRAIN, NULL));
-    ck_assert(!qat_teacher_answer(teacher, &batch, NULL));
+    ck_assert(!qat_teacher_answer(teacher, student, &batch, NULL));
     ck_assert(!qat_graph_read(&alone, r->registry, c->graph, "alone", NULL));
     ck_assert(!qat_graph_plan(alone, BATCH, QAT_PLAN_KEEP, NULL));
     ck_assert(!qat_checkpoint_params(c, alone, NULL));

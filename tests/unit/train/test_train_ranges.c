@@ -12,7 +12,7 @@
 #include "fakequant/quantizer.h"
 #include "qat/train.h"
 #include "recipe/recipe.h"
-#include "train/quant_log.h"
+#include "train/log/quant_log.h"
 
 #include <check.h>
 #include <math.h>

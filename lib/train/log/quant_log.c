@@ -16,8 +16,8 @@
  * only in the file: unlike those of log.csv, they are not in the checkpoint. If the disk is full,
  * rows wait in memory; they are lost if the program is killed before there is space.
  */
-#include "train/quant_log.h"
-#include "train/log_file.h"
+#include "train/log/quant_log.h"
+#include "train/log/log_file.h"
 
 #include "base/files/file.h"
 #include "checkpoint/checkpoint.h"

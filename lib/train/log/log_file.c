@@ -1,4 +1,4 @@
-#include "train/log_file.h"
+#include "train/log/log_file.h"
 
 #include "base/files/file.h"
 
