@@ -174,26 +174,35 @@ static bool make_tables(qat_loader *l, const float *mean, const float *std)
     return true;
 }
 
-/** Check what the values of all batches take. */
-static qat_status check_memory(const qat_loader *l, const qat_loader_options *o, qat_error *err)
+/**
+ * Prepare as many batches in advance as fit into what the data set itself leaves of the memory, at
+ * most options.prefetch. It is an error if that is none.
+ */
+static qat_status fit_memory(qat_loader *l, const qat_loader_options *o, qat_error *err)
 {
     uint64_t const limit = o->memory ? o->memory : QAT_DEFAULT_DATA_MEMORY;
+    uint64_t const held = l->dataset->held, left = held < limit ? limit - held : 0;
     uint64_t const samples = (uint64_t)(o->batch < l->info->count ? o->batch : l->info->count);
     uint64_t const each = l->sample_values * (sizeof(float) + (l->info->type != QAT_SAMPLE_F32));
-    uint64_t const bytes = ((uint64_t)o->prefetch + 1) * samples * each; /* < 2^10 2^31 2^31 */
-    if (bytes / each / samples > (uint64_t)o->prefetch && bytes <= limit)
+    uint64_t const fitting = left / each / samples; /* batches, with the one that is in use */
+    if (fitting > (uint64_t)o->prefetch)
         return QAT_OK;
+    if (fitting >= 2) {
+        l->options.prefetch = (int)(fitting - 1);
+        return QAT_OK;
+    }
+    uint64_t const batch = samples > UINT64_MAX / 2 / each ? UINT64_MAX / 2 : samples * each;
     return qat_fail(err, QAT_ERR_LIMIT,
-                    "%s: %d batches of %llu samples take %llu MiB of memory, but data.memory "
-                    "allows %llu MiB: smaller batches, a smaller data.prefetch or a larger "
-                    "data.memory help",
-                    l->info->name, o->prefetch + 1, (unsigned long long)samples, qat_mib(bytes),
-                    qat_mib(limit));
+                    "%s: two batches of %llu samples take %llu MiB of memory, but data.memory "
+                    "allows %llu MiB, of which the data set itself takes %llu: smaller batches or "
+                    "a larger data.memory help",
+                    l->info->name, (unsigned long long)samples, qat_mib(2 * batch), qat_mib(limit),
+                    qat_mib(held));
 }
 
 static qat_status allocate(qat_loader *l, const qat_loader_options *o, qat_error *err)
 {
-    qat_status const st = check_memory(l, o, err);
+    qat_status const st = fit_memory(l, o, err);
     if (st)
         return st;
     l->permutation = qat_arena_array(&l->arena, (size_t)l->info->count, sizeof *l->permutation);

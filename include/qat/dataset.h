@@ -41,7 +41,9 @@ typedef enum qat_sample_type {
     X(list)                                                                                        \
     X(tar)                                                                                         \
     X(npy)                                                                                         \
-    X(coco) X(scenes) X(faces) X(table) X(words) X(numbers) X(tones) X(masks) X(keywords) X(wav)
+    X(coco)                                                                                        \
+    X(scenes) X(faces) X(patterns) X(table) X(words) X(numbers) X(tones) X(masks) X(keywords)      \
+        X(wav)
 /** The kinds as text, "digits|shapes|...", a constant expression. */
 #define QAT_DATASET_OR_(name)  "|" #name
 #define QAT_DATASET_KINDS_TEXT (&("" QAT_DATASET_KINDS(QAT_DATASET_OR_))[1])
@@ -97,12 +99,13 @@ typedef struct qat_dataset_options {
      * from all of them instead.
      */
     int train_count, test_count;
-    int classes; /* idx, npy, list, tar, masks: labels must be below this; 0: largest label + 1 */
+    int classes; /* idx, npy, list, tar, masks: labels must be below this; 0: largest label + 1.
+                    patterns: how many there are; 0: 1000 */
     /*
      * The size of the pictures. folder, list, tar, coco, table, masks: pictures are resized to this
-     * size; 0 means height 32, width = height, 3 channels. scenes, faces: square pictures of side
-     * height are drawn; 0 means 128 (scenes) and 48 (faces). Pictures of other kinds are resized if
-     * a height or a width is given.
+     * size; 0 means height 32, width = height, 3 channels. scenes, faces, patterns: square pictures
+     * of side height are drawn; 0 means 128 (scenes), 48 (faces) and 256 (patterns). Pictures of
+     * other kinds are resized if a height or a width is given.
      */
     int height, width, channels;
     int resize_short;    /* folder, list, tar, table: resize the short side to this, then crop the
@@ -377,8 +380,9 @@ typedef struct qat_loader_options {
     qat_augment augment;
     const float *mean, *std; /* per channel, in pixel units; NULL: 0, 1. Copied */
     int threads;             /* threads that decode in the background, >= 1 */
-    int prefetch;            /* batches to prepare in advance, >= 1 */
-    uint64_t memory; /* the most bytes of all prepared batches; 0: QAT_DEFAULT_DATA_MEMORY */
+    int prefetch;    /* batches to prepare in advance, >= 1; fewer where memory does not allow it */
+    uint64_t memory; /* the most bytes of the data set (what it keeps in memory) and of all prepared
+                        batches together; 0: QAT_DEFAULT_DATA_MEMORY */
 } qat_loader_options;
 
 /** One batch. The loader owns it; it is valid until the next call of qat_loader_next. */
@@ -402,8 +406,8 @@ typedef struct qat_loader qat_loader;
  * range, std is not above 0, or an augmentation does not fit the samples. Ranges: brightness,
  * contrast, saturation in 0..1, hue in 0..0.5, crop_pad up to the width, crop_area in 0..1,
  * crop_aspect in 0.1..10. noise is for F32 samples only, time_shift, gain and background for sounds
- * only, all others for U8 only, saturation and hue for three channels. QAT_ERR_LIMIT: the batches
- * would take more than options->memory.
+ * only, all others for U8 only, saturation and hue for three channels. QAT_ERR_LIMIT: two
+ * batches would take more than options->memory leaves.
  */
 qat_status qat_loader_create(qat_loader **loader, const qat_dataset *dataset,
                              const qat_loader_options *options, qat_error *err);

@@ -37,7 +37,8 @@ double qat_recipe_number(const qat_recipe *recipe, const char *key)
         return NAN;
     return k->type == QAT_KEY_BOOL     ? *(const bool *)value
            : k->type == QAT_KEY_CHOICE ? *(const int *)value
-           : k->type == QAT_KEY_INT || k->type == QAT_KEY_BYTES || k->type == QAT_KEY_COUNT
+           : k->type == QAT_KEY_INT || k->type == QAT_KEY_BYTES || k->type == QAT_KEY_MIB ||
+                   k->type == QAT_KEY_COUNT
                ? (double)*(const int64_t *)value
            : k->type == QAT_KEY_REAL ? *(const double *)value
                                      : NAN;

@@ -31,6 +31,10 @@
     {                                                                                              \
 #s, #n, QAT_KEY_BYTES, initial, min, max, NULL, false, AT(s.n), meaning                    \
     }
+#define FREE_MIB(s, n, initial, min, max, meaning)                                                 \
+    {                                                                                              \
+#s, #n, QAT_KEY_MIB, initial, min, max, NULL, true, AT(s.n), meaning                       \
+    }
 #define COUNT(s, n, initial, min, max, meaning)                                                    \
     {                                                                                              \
 #s, #n, QAT_KEY_COUNT, initial, min, max, NULL, false, AT(s.n), meaning                    \
@@ -72,7 +76,8 @@
 
 static const qat_key keys[] = {
     CHOICE(data, kind, "digits", QAT_DATASET_KINDS_TEXT,
-           "where the data come from. Pictures with a class: digits, shapes (drawn by a program), "
+           "where the data come from. Pictures with a class: digits, shapes, patterns (drawn by a "
+           "program), "
            "idx (MNIST's format), cifar10, cifar100 (binary format), folder (folders of pictures), "
            "list (a list of pictures), tar (shards of pictures). Arrays: npy. Words as frames of a "
            "spectrum: words (drawn). "
@@ -87,7 +92,7 @@ static const qat_key keys[] = {
          "${QAT_DATA} is replaced by the value of the environment variable, or "
          "by " QAT_DATA_DEFAULT),
     INT(data, seed, "1", 0, 9e15,
-        "digits, shapes, words, keywords, scenes, faces: seed of what is drawn; also of "
+        "digits, shapes, patterns, words, keywords, scenes, faces: seed of what is drawn; also of "
         "data.split"),
     REAL(data, split, "0", 0, 0.999,
          "folder, tar, wav, list, table, numbers, npy, coco: for data without a test split: this "
@@ -111,15 +116,17 @@ static const qat_key keys[] = {
              "picture files of more pixels are an error, which is found before they are decoded; "
              "decoding takes 3 bytes for each pixel allowed. Pixels of a progressive JPEG count 3 "
              "times"),
-    FREE_INT(data, memory, "4096", 1, 1073741824,
-             "the most memory in MiB that one split of the data may take, decoded; also the arrays "
+    FREE_MIB(data, memory, "4096", 1, 1073741824,
+             "the most memory in MiB (512, 512M or 2G) that one split of the data may take, "
+             "decoded, with the batches that are prepared in advance; also the arrays "
              "of train.init. A file that would take more is refused before it is read"),
     INT(data, train_count, "0", 0, INT_BIG,
         "number of training samples to draw, or the most to take from files; 0: all"),
     INT(data, test_count, "0", 0, INT_BIG,
         "number of test samples to draw, or the most to take from files; 0: all"),
     INT(data, classes, "0", 0, 65536,
-        "idx, npy, list, tar, masks: number of classes; 0: largest label + 1. Other kinds know "
+        "patterns: number of classes; 0: 1000. idx, npy, list, tar, masks: the same; 0: largest "
+        "label + 1. Other kinds know "
         "their number"),
     TEXT(data, train_annotations, "instances_train.json", true, "coco: name of the file in path"),
     TEXT(data, test_annotations, "instances_val.json", true, "coco: name of the file in path"),
@@ -140,7 +147,7 @@ static const qat_key keys[] = {
         "masks: pixels of this value are not known, and count nowhere; -1: all are known"),
     INT(data, height, "0", 0, 4096,
         "height of the pictures; they are resized to it. 0: their own height; for folder, list, "
-        "tar, coco, table, masks 32. scenes, faces: height and width"),
+        "tar, coco, table, masks 32. scenes, faces, patterns: height and width"),
     INT(data, width, "0", 0, 4096, "width of the pictures; 0: same as height"),
     INT(data, channels, "0", 0, 4, "folder, list, tar, coco, table, masks: 1 grey, 3 RGB; 0: 3"),
     INT(data, resize_short, "0", 0, 8192,
@@ -196,7 +203,8 @@ static const qat_key keys[] = {
     REAL(data, background_chance, "0.8", 0, 1, "to this share of the sounds"),
     FREE_INT(data, threads, "1", 1, 64,
              "threads that decode and augment pictures in the background"),
-    FREE_INT(data, prefetch, "4", 1, 1024, "number of batches to prepare in advance"),
+    FREE_INT(data, prefetch, "4", 1, 1024,
+             "number of batches to prepare in advance; fewer if data.memory says so"),
 
     TEXT(model, name, "", true, "a description, which is stored in the .qm"),
     CHOICE(model, task, "auto", "auto|anomaly",
@@ -561,6 +569,9 @@ static void write_type(qat_writer *w, const qat_key *k)
         break;
     case QAT_KEY_BYTES:
         qat_write_text(w, "bytes %.0f..%.0f, such as 32K or 1M", k->min, k->max);
+        break;
+    case QAT_KEY_MIB:
+        qat_write_text(w, "MiB %.0f..%.0f, such as 512, 512M or 2G", k->min, k->max);
         break;
     case QAT_KEY_COUNT:
         qat_write_text(w, "integer %.0f..%.0f, such as 2500K, 40M or 3G", k->min, k->max);

@@ -10,6 +10,7 @@ typedef enum qat_key_type {
     QAT_KEY_BOOL,
     QAT_KEY_INT,
     QAT_KEY_BYTES, /* an integer; K and M are 1024 and 1024 x 1024 */
+    QAT_KEY_MIB,   /* an integer of 1024 x 1024 bytes; M says so, G is 1024 of them */
     QAT_KEY_COUNT, /* an integer; K, M and G are 1000, a million and a billion */
     QAT_KEY_REAL,
     QAT_KEY_CHOICE,

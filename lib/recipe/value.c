@@ -48,6 +48,8 @@ static int64_t factor_of(qat_key_type type, char letter)
 {
     static const char letters[] = "KMG";
     int64_t const step = type == QAT_KEY_BYTES ? 1024 : 1000;
+    if (type == QAT_KEY_MIB)
+        return letter == 'M' ? 1 : letter == 'G' ? 1024 : 0;
     const char *found = letter ? strchr(letters, letter) : NULL;
     int64_t factor = 1;
     if (!found || (type == QAT_KEY_BYTES && letter == 'G'))
@@ -251,6 +253,9 @@ static void expectation(const qat_key *key, const char *given, char *text, size_
     case QAT_KEY_BYTES:
         qat_format(text, max, "bytes in %.0f..%.0f, such as 32K or 1M", key->min, key->max);
         break;
+    case QAT_KEY_MIB:
+        qat_format(text, max, "MiB in %.0f..%.0f, such as 512, 512M or 2G", key->min, key->max);
+        break;
     case QAT_KEY_COUNT:
         qat_format(text, max, "an integer in %.0f..%.0f, such as 2500K, 40M or 3G", key->min,
                    key->max);
@@ -308,6 +313,7 @@ static bool parse_value(qat_recipe *recipe, const qat_key *key, const char *text
         return true;
     }
     case QAT_KEY_BYTES:
+    case QAT_KEY_MIB:
     case QAT_KEY_COUNT: {
         int64_t value;
         if (!amount_at(key->type, text, &value, &end) || *end || !in_range(key, (double)value))
@@ -452,6 +458,7 @@ void qat_recipe_get_text(const qat_recipe *recipe, const qat_key *key, char *tex
         break;
     case QAT_KEY_INT:
     case QAT_KEY_BYTES:
+    case QAT_KEY_MIB:
     case QAT_KEY_COUNT:
         snprintf(text, max, "%lld", (long long)*(const int64_t *)from);
         break;

@@ -22,7 +22,8 @@
  * CRCs of the first 500 training pictures of seed 1. A change of the pictures changes every result
  * that was measured on them. It must not happen by accident.
  */
-static const unsigned long digits_crc = 0x91c90dd3, shapes_crc = 0xfccd15ca, words_crc = 0xbe3b5503;
+static const unsigned long digits_crc = 0x91c90dd3, shapes_crc = 0xfccd15ca, words_crc = 0xbe3b5503,
+                           patterns_crc = 0x693cec61;
 
 static char path[TEST_PATH_MAX];
 
@@ -77,8 +78,9 @@ START_TEST(test_options)
     qat_error err;
     int label;
     uint8_t values[28 * 28];
-    refuse(&(qat_dataset_options){.kind = "mnist"}, QAT_SPLIT_TRAIN, QAT_ERR_ARGUMENT, "'mnist'",
-           "digits|shapes|idx|cifar10|cifar100|folder|list|tar|npy|coco|scenes|faces|table");
+    refuse(
+        &(qat_dataset_options){.kind = "mnist"}, QAT_SPLIT_TRAIN, QAT_ERR_ARGUMENT, "'mnist'",
+        "digits|shapes|idx|cifar10|cifar100|folder|list|tar|npy|coco|scenes|faces|patterns|table");
     refuse(&(qat_dataset_options){0}, QAT_SPLIT_TRAIN, QAT_ERR_ARGUMENT, "unknown kind", "''");
     refuse(&(qat_dataset_options){.kind = "idx"}, QAT_SPLIT_TRAIN, QAT_ERR_ARGUMENT, "idx", "path");
     refuse(&(qat_dataset_options){.kind = "digits", .test_count = -5}, QAT_SPLIT_TRAIN,
@@ -184,6 +186,43 @@ START_TEST(test_procedural_pinned)
     d = open_set(&(qat_dataset_options){.kind = "words", .seed = 1, .train_count = 500}, 0);
     ck_assert_uint_eq(crc_of(d, 0, 500), words_crc);
     qat_dataset_close(d);
+}
+END_TEST
+
+static void check_memory(const qat_dataset_options *o, qat_split split);
+
+/** Drawn when requested: any number of classes, each as often; the same with some left out. */
+START_TEST(test_patterns)
+{
+    qat_dataset_options o = {
+        .kind = "patterns", .seed = 1, .train_count = 60, .classes = 20, .height = 32};
+    int seen[20] = {0}, label;
+    uint8_t whole[32 * 32 * 3], part[sizeof whole];
+    qat_dataset *d = open_set(&o, QAT_SPLIT_TRAIN);
+    ck_assert_uint_eq(crc_of(d, 0, 60), patterns_crc);
+    ck_assert_int_eq(qat_dataset_info_of(d)->classes, 20);
+    for (int i = 0; i < 60; i++) {
+        ck_assert_int_eq(qat_dataset_get(d, i, whole, &label, NULL), QAT_OK);
+        ck_assert_int_eq(++seen[label], i / 20 + 1);
+    }
+    int left_out[] = {0, 7};
+    qat_faults const faults = {.count = 2, .samples = left_out};
+    qat_dataset *fewer = open_set(&o, QAT_SPLIT_TRAIN);
+    ck_assert_int_eq(qat_dataset_skip(fewer, &faults, NULL), QAT_OK);
+    for (int i = 0; i < 58; i++) {
+        int const from = i + 1 + (i >= 6);
+        int other;
+        ck_assert_int_eq(qat_dataset_get(fewer, i, part, &other, NULL), QAT_OK);
+        ck_assert_int_eq(qat_dataset_get(d, from, whole, &label, NULL), QAT_OK);
+        ck_assert_mem_eq(part, whole, sizeof whole);
+        ck_assert_int_eq(label, other);
+    }
+    qat_dataset_close(fewer);
+    qat_dataset_close(d);
+    o.classes = 70000;
+    refuse(&o, QAT_SPLIT_TRAIN, QAT_ERR_ARGUMENT, "classes 70000", "1..65536");
+    o.classes = 0;
+    check_memory(&o, QAT_SPLIT_TRAIN);
 }
 END_TEST
 
@@ -1177,6 +1216,7 @@ static TCase *plain_case(void)
     tcase_add_test(tc, test_procedural);
     tcase_add_test(tc, test_procedural_pictures);
     tcase_add_test(tc, test_procedural_pinned);
+    tcase_add_test(tc, test_patterns);
     tcase_add_test(tc, test_procedural_hard);
     tcase_add_test(tc, test_resize);
     tcase_add_test(tc, test_other_size);
