@@ -4,6 +4,7 @@
 #include "tools/common/limits.h"
 #include "tools/common/plugins.h"
 #include "tools/live/view.h"
+#include "tools/ranks/ranks.h"
 
 #include <math.h>
 #include <signal.h>
@@ -14,7 +15,8 @@
 
 static tool_list sets, plugins;
 static const char *out_dir, *init, *progress;
-static int64_t threads;
+static int64_t threads, rank_timeout = 20;
+static const qat_ranks *ranks; /* NULL: this process is alone */
 static bool resume, overwrite, with_budget, dry_run, print_keys, print_ops;
 
 static const tool_option options[] = {
@@ -37,6 +39,10 @@ static const tool_option options[] = {
      "choose the bits of each layer within the recipe's [budget], write them to\n"
      "DIR/budget.ini, and train with them; with --dry-run, choose only",
      0, 0},
+    {"--rank-timeout", TOOL_INT, &rank_timeout, "S",
+     "under mpirun: end all ranks when one has given no sign of life for S seconds\n"
+     "(default: 20)",
+     1, 86400},
     {"--progress", TOOL_TEXT, &progress, "none|plain|bar|full",
      "what is shown of the run. plain: a line for each row of log.csv; bar (default): also a\n"
      "progress bar on a terminal; full: instead of it curves, the slowest layers, memory",
@@ -87,6 +93,9 @@ static void catch_signals(void)
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    if (ranks) /* mpirun passes it on; it ends its processes at once when it gets one of the others
+                */
+        sigaction(SIGUSR1, &action, NULL);
     action = (struct sigaction){.sa_handler = SIG_IGN};
     sigaction(SIGXFSZ, &action,
               NULL); /* so that writing beyond a file size limit is an error of write */
@@ -509,35 +518,43 @@ static const char *title_of(const qat_recipe *recipe)
 /** Train in a folder (NULL: that of the recipe). */
 static int train_in(const qat_recipe *recipe, const char *dir, bool continues)
 {
+    bool const tells = !ranks || !ranks->rank; /* of several ranks, one is enough */
     judged = qat_recipe_number(recipe, "data.validation") > 0 ? "validation" : "test";
     figures last = {0};
-    qat_train_options const o = {.dir = dir,
+    qat_train_options const o = {.struct_size = sizeof o,
+                                 .dir = dir,
                                  .resume = continues,
                                  .overwrite = overwrite,
-                                 .progress = on_progress,
+                                 .progress = tells ? on_progress : NULL,
                                  .stop = asked_to_stop,
                                  .context = &last,
-                                 .log = &notes,
+                                 .log = tells ? &notes : NULL,
                                  .plugins = plugins.items,
                                  .n_plugins = plugins.count,
-                                 .memory = training_memory()};
+                                 .memory = training_memory(),
+                                 .ranks = ranks};
     qat_train_result result;
     qat_error err;
     tool_threads(threads ? threads : number(recipe, "train.threads"));
     catch_signals();
-    if (shown == SHOW_FULL)
+    if (shown == SHOW_FULL && tells)
         view = live_view_open(title_of(recipe), judged);
     qat_status const st = qat_train(recipe, &o, &result, &err);
     tool_bar_clear();
     live_view_close(view);
+    if (st && ranks)
+        ranks_fail(ranks, me.name, tool_shown(err.message));
     if (st)
         return tool_failed(&me, &err);
+    if (result.step < result.steps && !tells)
+        return TOOL_FAILED;
     if (result.step < result.steps) {
         printf("stopped at step %lld of %lld; %s holds it, continue with --resume\n",
                (long long)result.step, (long long)result.steps, result.checkpoint);
         return TOOL_FAILED;
     }
-    print_result(&result);
+    if (tells)
+        print_result(&result);
     return 0;
 }
 
@@ -632,6 +649,13 @@ int main(int argc, char **argv)
         tool_usage(&me, "give a recipe");
     if (args.count && qat_recipe_load(&recipe, args.items[0], sets.items, sets.count, &err))
         return tool_failed(&me, &err);
+    if (ranks_are_many() && recipe && !print_ops && !dry_run) {
+        if (with_budget)
+            tool_usage(&me,
+                       "--budget: a search runs in one process; mpirun can train with the bits "
+                       "that it has chosen (DIR/budget.ini)");
+        ranks = ranks_open((int)rank_timeout);
+    }
     bool const failed =
         recipe && !print_ops && qat_recipe_tell_idle(recipe, &tool_log, &err) != QAT_OK;
     if (recipe && !print_ops)
@@ -642,5 +666,6 @@ int main(int argc, char **argv)
                        : dry_run     ? show_costs(recipe)
                                      : train(recipe);
     qat_recipe_free(recipe);
+    ranks_close(ranks);
     return status;
 }

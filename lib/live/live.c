@@ -84,6 +84,32 @@ static void observe(const fwd_layer *l, qat_fold_line line, const qat_run *run)
     qat_fake_quant_observe(l->output, run, min, max);
 }
 
+/**
+ * The sums of z and z^2 from those of the integers. Shards add up these: in the step in which a
+ * range is first observed, each has a grid of its own.
+ */
+static void add_up_reals(fwd_layer *l)
+{
+    double const rows = *l->total;
+    for (int c = 0; c < l->channels; c++) {
+        double const scale = (double)l->wide.z_scale[c], offset = (double)l->wide.z_offset[c];
+        double const sum = scale * l->sum[c];
+        l->sum[c] = sum + rows * offset;
+        l->squares[c] = scale * scale * l->squares[c] + 2 * offset * sum + rows * offset * offset;
+    }
+}
+
+/** E[z] and Var[z] from the sums of all shards. */
+static void real_moments(fwd_layer *l)
+{
+    double const rows = *l->total;
+    for (int c = 0; c < l->channels; c++) {
+        double const mean = l->sum[c] / rows, variance = l->squares[c] / rows - mean * mean;
+        l->sum[c] = mean;
+        l->squares[c] = variance < 0 ? 0 : variance;
+    }
+}
+
 /** E[z] and Var[z] from the moments of the sums. */
 static void moments(fwd_layer *l)
 {
@@ -97,21 +123,25 @@ static void moments(fwd_layer *l)
 }
 
 /** Add up what the batch norm needs of the batch (qat_shared.forward_sums). */
-static int sum_batch(fwd_layer *l, const qat_run *run, double **sums)
+static int sum_batch(fwd_graph *f, fwd_layer *l, const qat_run *run, double **sums)
 {
     bool const wants_z = qat_bn_fold_wants_z(l->bn, run);
+    fwd_set_reals(f, l); /* here, because the folded bias is not computed before the head */
     fwd_statistics(l, wants_z);
     if (!wants_z)
         return qat_bn_fold_sums(l->bn, run, sums);
     *l->total = (double)fwd_rows(l);
+    if (qat_is_shared(l->bn))
+        add_up_reals(l);
     *sums = l->sum;
     return 2 * l->channels + 1;
 }
 
 static void run_batch_norm(fwd_graph *f, fwd_layer *l, const qat_run *run)
 {
-    fwd_set_reals(f, l); /* here, because the folded bias is not computed before the head */
-    if (qat_bn_fold_wants_z(l->bn, run))
+    if (qat_bn_fold_wants_z(l->bn, run) && qat_is_shared(l->bn))
+        real_moments(l);
+    else if (qat_bn_fold_wants_z(l->bn, run))
         moments(l);
     qat_fold_line const line = qat_bn_fold_begin(l->bn, run, l->sum, l->squares);
     observe(l, line, run);
@@ -206,7 +236,7 @@ static void run_node(void *context, qat_node *node, const qat_run *run)
     else if (bn && bn->bn == node) {
         double *sums;
         if (!qat_is_shared(node))
-            sum_batch(bn, run, &sums);
+            sum_batch(f, bn, run, &sums);
         run_batch_norm(f, bn, run);
     } else if (!bn) /* a bias before a batch norm waits for it */
         run_other(f, node, run);
@@ -214,11 +244,11 @@ static void run_node(void *context, qat_node *node, const qat_run *run)
 
 static int forward_sums(void *context, qat_node *node, const qat_run *run, double **sums)
 {
-    const fwd_graph *f = context;
+    fwd_graph *f = context;
     fwd_layer *bn = f->batch_norms[node->index];
     if (f->error.status)
         return 0;
-    return bn && bn->bn == node ? sum_batch(bn, run, sums)
+    return bn && bn->bn == node ? sum_batch(f, bn, run, sums)
                                 : node->op->shared->forward_sums(node, run, sums);
 }
 

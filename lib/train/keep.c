@@ -132,6 +132,8 @@ static qat_status keep_as(const qat_trainer *t, const char *name, qat_error *err
 
 qat_status qat_trainer_keep(qat_trainer *t, qat_kept as, qat_error *err)
 {
+    if (!qat_trainer_leads(t))
+        return QAT_OK;
     char name[64];
     qat_status st = as.best ? keep_as(t, "best.ckpt", err) : QAT_OK;
     if (!st && as.best)

@@ -230,7 +230,9 @@ static qat_status write_row(qat_trainer *t, qat_error *err)
     if (t->step == 0) /* nothing was trained yet: no loss */
         row.loss = row.accuracy = row.gradient_norm = NAN;
     row.seconds = qat_trainer_seconds(t);
-    st = log_row(t, &row, err);
+    st = qat_trainer_log_waits(t, err);
+    if (!st)
+        st = log_row(t, &row, err);
     if (st)
         return st;
     if (t->step > 0)

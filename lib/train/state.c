@@ -174,6 +174,10 @@ qat_status qat_trainer_save(qat_trainer *t, qat_error *err)
 {
     qat_writer w = {0};
     qat_kept const kept = qat_trainer_kept(t);
+    if (!qat_trainer_leads(t)) {
+        t->saved_step = t->step;
+        return QAT_OK;
+    }
     qat_status st = state_bytes(t, &w, err);
     if (st) {
         qat_writer_free(&w);
@@ -295,7 +299,8 @@ qat_status qat_trainer_resume(qat_trainer *t, qat_error *err)
 {
     qat_checkpoint *c = NULL;
     bool const there = access(t->checkpoint_path, F_OK) == 0;
-    qat_status st = there ? qat_run_lock(&t->lock, t->dir, err) : QAT_OK;
+    bool const leads = qat_trainer_leads(t);
+    qat_status st = there && leads ? qat_run_lock(&t->lock, t->dir, err) : QAT_OK;
     if (!st)
         st = qat_checkpoint_load(&c, t->checkpoint_path, err);
     if (!st)
@@ -317,7 +322,7 @@ qat_status qat_trainer_resume(qat_trainer *t, qat_error *err)
         st = qat_loader_seek(t->loader, c->step / t->plan.per_epoch,
                              (int)(c->step % t->plan.per_epoch), err);
     }
-    if (!st)
+    if (!st && leads)
         st = qat_run_remove_temporaries(t->dir, err);
     if (!st)
         st = qat_trainer_read_best(t, err);
@@ -325,7 +330,7 @@ qat_status qat_trainer_resume(qat_trainer *t, qat_error *err)
         st = qat_trainer_open_logs(t, c->log, err);
     if (!st)
         st = qat_trainer_open_quant_log(t, c, err);
-    if (!st)
+    if (!st && leads)
         st = qat_board_open(t, err);
     qat_checkpoint_free(c);
     return st;

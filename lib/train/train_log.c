@@ -15,12 +15,19 @@
 #include <string.h>
 
 static const char times_header[] = "step,seconds,samples_per_second\n";
+static const char waits_header[] = "step,rank,seconds_waited,bytes_sent\n";
 
 enum {
     TIMES_MAX = 1 << 28
 }; /* limit for the bytes of an old times.csv; beyond it, times start at 0 again */
 
 /* ------------------------------------------------------------------ opening */
+
+/** NULL: the logs stay in memory. What a run does next follows from them, in all ranks. */
+static const char *log_dir(const qat_trainer *t)
+{
+    return qat_trainer_leads(t) ? t->dir : NULL;
+}
 
 /** The length of the old rows up to `step`, complete lines only; *seconds: of the last of them. */
 static size_t times_until(const char *text, int64_t step, double *seconds)
@@ -46,11 +53,12 @@ static qat_status open_times(qat_trainer *t, qat_error *err)
     size_t count = 0;
     double seconds = 0;
     (void)snprintf(path, sizeof path, "%s/times.csv", t->dir);
-    if (t->step > 0 && !qat_file_read(path, TIMES_MAX, &old, &count, NULL))
+    if (t->step > 0 && log_dir(t) && !qat_file_read(path, TIMES_MAX, &old, &count, NULL))
         count = times_until((const char *)old, t->step, &seconds);
     t->seconds_before = isfinite(seconds) ? seconds : 0;
-    qat_status st = qat_log_open(&t->times, t->dir, "times.csv", count ? (char *)old : times_header,
-                                 count ? count : sizeof times_header - 1, err);
+    qat_status st =
+        qat_log_open(&t->times, log_dir(t), "times.csv", count ? (char *)old : times_header,
+                     count ? count : sizeof times_header - 1, err);
     free(old);
     return st ? st : qat_log_flush(&t->times, err);
 }
@@ -96,16 +104,22 @@ qat_status qat_trainer_open_logs(qat_trainer *t, const char *text, qat_error *er
         st = same_columns(t, text, header, err);
     text = text ? text : header;
     if (!st)
-        st = qat_log_open(&t->log, t->dir, "log.csv", text, strlen(text), err);
+        st = qat_log_open(&t->log, log_dir(t), "log.csv", text, strlen(text), err);
     free(header);
     if (!st)
         st = qat_log_flush(&t->log, err);
-    return st ? st : open_times(t, err);
+    if (!st)
+        st = open_times(t, err);
+    if (st || !t->ranks)
+        return st;
+    st = qat_log_open(&t->waits, log_dir(t), "ranks.csv", waits_header, sizeof waits_header - 1,
+                      err);
+    return st ? st : qat_log_flush(&t->waits, err);
 }
 
 qat_status qat_trainer_open_quant_log(qat_trainer *t, const qat_checkpoint *from, qat_error *err)
 {
-    if (!t->recipe->quant.enabled || t->plan.quant_log_every == INT64_MAX)
+    if (!t->recipe->quant.enabled || t->plan.quant_log_every == INT64_MAX || !qat_trainer_leads(t))
         return QAT_OK;
     qat_status const st = qat_quant_log_open(&t->quant_log, t->training, t->dir, from, err);
     if (!st && from)
@@ -157,9 +171,30 @@ qat_status qat_trainer_log_row(qat_trainer *t, const qat_train_progress *row, qa
     return qat_trainer_flush_logs(t, err);
 }
 
+qat_status qat_trainer_log_waits(qat_trainer *t, qat_error *err)
+{
+    int const n = t->ranks ? t->ranks->count : 0;
+    double *of_ranks = calloc(2 * (size_t)n + 1, sizeof *of_ranks);
+    if (!of_ranks)
+        return qat_out_of_memory(err, "ranks.csv");
+    if (n) {
+        qat_shards_cost const own = qat_shards_take_cost(t->shards);
+        of_ranks[2 * t->ranks->rank] = own.waited;
+        of_ranks[2 * t->ranks->rank + 1] = (double)own.bytes;
+    }
+    qat_status const st = n ? qat_shards_add_up(t->shards, of_ranks, 2 * n, err) : QAT_OK;
+    for (int rank = 0; !st && rank < n; rank++)
+        qat_write_text(&t->waits.text, "%lld,%d,%.3f,%.0f\n", (long long)t->step, rank,
+                       of_ranks[2 * rank], of_ranks[2 * rank + 1]);
+    free(of_ranks);
+    return st;
+}
+
 qat_status qat_trainer_flush_logs(qat_trainer *t, qat_error *err)
 {
     qat_status st = qat_log_flush(&t->log, err);
+    if (!st && t->ranks)
+        st = qat_log_flush(&t->waits, err);
     if (!st)
         st = qat_log_flush(&t->times, err);
     if (!st && t->quant_log)

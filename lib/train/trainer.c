@@ -1,4 +1,5 @@
 /** Sets up a training run: data, graphs, optimizer, schedule. */
+#include "train/agree.h"
 #include "train/board.h"
 
 #include "base/files/file.h"
@@ -29,6 +30,11 @@ double qat_clock(void)
 double qat_trainer_seconds(const qat_trainer *t)
 {
     return t->seconds_before + qat_clock() - t->started;
+}
+
+bool qat_trainer_leads(const qat_trainer *t)
+{
+    return !t->ranks || t->ranks->rank == 0;
 }
 
 /* ------------------------------------------------------------------ folder */
@@ -85,6 +91,8 @@ static qat_status set_paths(qat_trainer *t, qat_error *err)
  */
 static qat_status start_folder(qat_trainer *t, qat_error *err)
 {
+    if (!qat_trainer_leads(t))
+        return qat_trainer_open_logs(t, NULL, err);
     qat_status st = qat_make_dirs(t->dir, err);
     if (!st)
         st = qat_run_lock(&t->lock, t->dir, err);
@@ -447,7 +455,8 @@ qat_status qat_trainer_open(qat_trainer *t, const qat_recipe *recipe,
                        .best = {.step = -1},
                        .retry_at = INFINITY,
                        .log = {.fd = -1},
-                       .times = {.fd = -1}};
+                       .times = {.fd = -1},
+                       .waits = {.fd = -1}};
     t->started = qat_clock();
     qat_status st = qat_board_check(recipe, err);
     if (!st)
@@ -476,6 +485,8 @@ qat_status qat_trainer_open(qat_trainer *t, const qat_recipe *recipe,
         st = qat_trainer_resume(t, err);
     if (!st)
         st = qat_trainer_check_pictures(t, err);
+    if (t->ranks)
+        st = qat_trainer_agree(t, st, err);
     if (!st && !options->resume)
         st = start_folder(t, err);
     return st;
@@ -488,6 +499,7 @@ void qat_trainer_close(qat_trainer *t)
     qat_board_close(t->board);
     qat_log_close(&t->log);
     qat_log_close(&t->times);
+    qat_log_close(&t->waits);
     if (t->lock >= 0)
         (void)close(t->lock);
     qat_loader_free(t->loader);

@@ -111,13 +111,16 @@ typedef struct qat_trainer {
     bool stop_agreed;     /* some rank was asked to stop before the end of this step */
     bool log_behind;      /* the warning that the logs could not be written was given */
 
-    qat_log_file log, times;
+    qat_log_file log, times, waits; /* waits: with other ranks only */
     qat_quant_log *quant_log; /* NULL: none is written */
     qat_board *board;         /* NULL: nothing is written for TensorBoard */
     double seconds_before;    /* seconds before a resume */
     double started;           /* clock */
     double samples_per_second;
 } qat_trainer;
+
+/** Does this process write the files of the run? With other ranks, rank 0 does. */
+bool qat_trainer_leads(const qat_trainer *t);
 
 /** Monotonic seconds. */
 double qat_clock(void);
@@ -211,6 +214,11 @@ void qat_trainer_free_waiting(qat_trainer *t);
  * old rows.
  */
 qat_status qat_trainer_open_logs(qat_trainer *t, const char *text, qat_error *err);
+/**
+ * With other ranks: append to ranks.csv how long each has waited since the last row, and what it has
+ * sent. Every rank calls it.
+ */
+qat_status qat_trainer_log_waits(qat_trainer *t, qat_error *err);
 /** Append a row to both. If it could not be written, it is written with the next one. */
 qat_status qat_trainer_log_row(qat_trainer *t, const qat_train_progress *row, qat_error *err);
 /** Write to both files what is missing. */

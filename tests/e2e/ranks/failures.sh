@@ -1,0 +1,131 @@
+#!/usr/bin/env bash
+# Ranks that die, hang, are slow, or have something else than the others. In each case all ranks end within 30 seconds
+# with a message that names the one, and no checkpoint is lost: the run is resumed with 2 ranks, and its files are those
+# of the run that nobody disturbed. `failures.sh 20`: killed at 20 random moments, not at 2.
+set -u
+. "${QAT_SOURCE_ROOT:?}/tests/common/checks.sh"
+. "$QAT_SOURCE_ROOT/tests/e2e/ranks/mpi.sh"
+kills=${1:-2}
+
+cat >net.ini <<'END'
+[data]
+kind = shapes
+train_count = 160
+test_count = 40
+crop_pad = 2
+flip = yes
+[model]
+filters = 16, 32
+strides = 2, 2
+[train]
+steps = 60
+batch = 16
+shards = 4
+eval_every = 10
+checkpoint_every = 3
+[quant]
+enabled = yes
+quant_delay = 10
+bn_freeze_delay = 50
+END
+check "undisturbed" train 0 net.ini whole
+
+begin() { # begin <folder> <options...>: 4 ranks in the background; $launcher is their mpirun
+    folder=$1
+    shift
+    train 4 net.ini "$folder" "$@" >begin.txt 2>begin_err.txt &
+    launcher=$!
+}
+ranks_of() { # ranks_of <pid of train's shell>: the processes of the ranks
+    for child in $(pgrep -P "$1"); do
+        case $(cat /proc/"$child"/comm 2>/dev/null) in
+        qat-train) echo "$child" ;;
+        *) ranks_of "$child" ;;
+        esac
+    done
+}
+wait_for() { # wait_for <file>: until it is there
+    for _ in $(seq 600); do
+        [ -s "$1" ] && return 0
+        sleep 0.05
+    done
+    return 1
+}
+ends_soon() { # ends_soon <what>: the launcher ends within 30 seconds, and not with 0
+    for _ in $(seq 300); do
+        kill -0 "$launcher" 2>/dev/null || break
+        sleep 0.1
+    done
+    if kill -0 "$launcher" 2>/dev/null; then
+        not_ok "$1: it still runs after 30 seconds"
+        for rank in $(ranks_of "$launcher"); do kill -KILL "$rank"; done
+    fi
+    if wait "$launcher"; then not_ok "$1: it ends with 0"; else ok "$1: it ends"; fi
+}
+resumed() { # resumed <what> <folder>: continued with 2 ranks, it is the whole run
+    if [ -f "$2/last.ckpt" ]; then how=--resume; else how=--overwrite; fi
+    check "$1: resumed with 2 ranks" train 2 net.ini "$2" $how
+    same_run "$1" whole "$2"
+}
+
+# ---------------------------------------------------------------- dead
+RANDOM=1
+for kill in $(seq "$kills"); do
+    begin killed --overwrite
+    wait_for killed/log.csv
+    sleep "$(printf '0.%03d' $((RANDOM % 900)))"
+    mapfile -t pids < <(ranks_of "$launcher")
+    if [ ${#pids[@]} = 0 ]; then
+        wait "$launcher" # it was faster
+    elif [ $((kill % 3)) = 0 ]; then
+        kill -KILL "${pids[@]}"
+        ends_soon "kill $kill, of all ranks"
+    else
+        kill -KILL "${pids[$((RANDOM % ${#pids[@]}))]}"
+        ends_soon "kill $kill, of one rank"
+        has "kill $kill: it is named" 'rank [0-3].* exited on signal 9' begin_err.txt
+    fi
+    resumed "kill $kill" killed
+    rm -rf killed
+done
+
+# ---------------------------------------------------------------- stopped for good
+begin stopped --set train.steps=100000 --rank-timeout 3
+wait_for stopped/last.ckpt
+mapfile -t pids < <(ranks_of "$launcher")
+kill -STOP "${pids[2]}"
+ends_soon "a rank that hangs"
+has "a rank that hangs is named" "^rank [0-3] .*: rank [0-3] .*process ${pids[2]}.* has shown no sign of life for 3 seconds" begin_err.txt
+check "its checkpoint is whole" "$tools/qat-inspect" stopped/last.ckpt
+
+# ---------------------------------------------------------------- slow, but alive
+begin slow --rank-timeout 3
+wait_for slow/last.ckpt
+mapfile -t pids < <(ranks_of "$launcher")
+if [ ${#pids[@]} = 4 ]; then
+    kill -STOP "${pids[1]}"
+    sleep 1.5
+    kill -CONT "${pids[1]}"
+fi
+if wait "$launcher"; then ok "a rank that was stopped for a while"; else not_ok "a slow rank ends the run: $(cat begin_err.txt)"; fi
+same_run "with a slow rank" whole slow
+
+# ---------------------------------------------------------------- they disagree
+apart() { # apart <what> <text> <options of rank 1...>: it is refused, and nothing is lost
+    what=$1 text=$2
+    shift 2
+    before=$(cat whole/last.ckpt whole/log.csv | sha256sum)
+    if timeout 30 mpirun -n 1 "$tools/qat-train" net.ini --out whole --overwrite : \
+        -n 1 "$tools/qat-train" net.ini --out whole --overwrite "$@" >out.txt 2>err.txt; then
+        not_ok "$what: it succeeds"
+    else
+        has "$what" "$text" err.txt
+    fi
+    if [ "$before" = "$(cat whole/last.ckpt whole/log.csv | sha256sum)" ]; then ok "$what: no file changed"; else
+        not_ok "$what: files changed"
+    fi
+}
+apart "another recipe" '^qat-train: rank 1 \(.*\) has another recipe than rank 0 \(.*\):' --set train.lr=0.1
+apart "other data" '^qat-train: rank 1 .* has another (recipe|training split) than rank 0' --set data.train_count=176
+apart "a rank that fails" '^qat-train: rank 1 .*: .*nowhere' --set data.kind=folder --set data.path=nowhere
+exit $failed

@@ -1,0 +1,29 @@
+# Sourced by the tests of several ranks, behind checks.sh: how to start them, or a reason to skip.
+tools=${QAT_BUILD_ROOT:?}/tools
+if ! command -v mpirun >/dev/null 2>&1 || ! ldd "$tools/qat-train" | grep -q libmpi; then
+    echo "SKIP: no mpirun here, or a build without MPI (-Dmpi=enabled says what is missing)"
+    exit 77
+fi
+# Tests may run as root, on machines with fewer processors than ranks.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
+export OMPI_MCA_mpi_yield_when_idle=1
+
+train() { # train <ranks> <recipe> <folder> <options...>; 0 ranks: without mpirun
+    ranks=$1 recipe=$2 folder=$3
+    shift 3
+    if [ "$ranks" = 0 ]; then
+        "$tools/qat-train" "$recipe" --out "$folder" --progress plain "$@"
+    else
+        mpirun -n "$ranks" "$tools/qat-train" "$recipe" --out "$folder" --progress plain "$@"
+    fi
+}
+same_run() { # same_run <what> <folder> <folder>: checkpoints and log
+    for file in last.ckpt best.ckpt log.csv; do
+        cmp -s "$2/$file" "$3/$file" || {
+            not_ok "$1: $(cmp "$2/$file" "$3/$file" 2>&1)"
+            return
+        }
+    done
+    ok "$1: last.ckpt, best.ckpt and log.csv are the same"
+}

@@ -1,0 +1,131 @@
+#!/usr/bin/env bash
+# The same bytes for every number of ranks: `mpirun -n N qat-train` against one process with as many shards. Networks
+# of several kinds, layouts, folds, forwards, learned ranges. Without an argument a part of it is done in about a
+# minute; `ranks.sh all` runs 1, 2, 3, 4 and 8 ranks with 1 and 2 threads for each of them.
+set -u
+. "${QAT_SOURCE_ROOT:?}/tests/common/checks.sh"
+. "$QAT_SOURCE_ROOT/tests/e2e/ranks/mpi.sh"
+all=${1:-}
+
+settings() { # settings <data> <model>: a recipe with shards
+    printf '[data]\n%s\n[model]\n%s\n' "$1" "$2"
+    cat <<'END'
+[train]
+steps = 6
+batch = 16
+shards = 8
+eval_every = 3
+log_every = 2
+checkpoint_every = 3
+eval_batch = 10
+lr = 0.02
+[quant]
+enabled = yes
+quant_delay = 2
+END
+}
+pictures='kind = shapes
+train_count = 64
+test_count = 30
+crop_pad = 2
+flip = yes'
+scenes='kind = scenes
+height = 64
+train_count = 32
+test_count = 12
+one_class = yes'
+faces='kind = faces
+height = 32
+train_count = 32
+test_count = 12'
+cp "$QAT_SOURCE_ROOT/recipes/quickstart.ini" quickstart.ini
+settings "$pictures" 'arch = resnet20' >resnet20.ini
+settings "$pictures" $'arch = mobilenet_v1\nmultiplier = 0.125' >mobilenet.ini
+settings "$scenes" $'arch = mobilenet_ssd\nmultiplier = 0.05' >detector.ini
+printf '[detect]\nscore_threshold = 0.001\n' >>detector.ini
+settings "$faces" 'filters = 8, 12' >attributes.ini
+settings "$pictures" '' | sed '/^\[model\]$/d' >layers.ini
+cat "$QAT_SOURCE_ROOT/tests/e2e/data/every_layer.ini" >>layers.ini
+short='--set data.train_count=64 --set data.test_count=30 --set train.steps=6 --set train.batch=16 --set train.shards=8
+    --set train.eval_every=3 --set train.log_every=2 --set train.checkpoint_every=3 --set quant.quant_delay=2
+    --set quant.bn_freeze_delay=5'
+integers='--set quant.forward=integer --set quant.quant_delay=0'
+
+compare() { # compare <name> <recipe> <ranks:threads...> -- <options...>
+    name=$1 recipe=$2 how=
+    shift 2
+    while [ "$1" != -- ]; do
+        how="$how $1"
+        shift
+    done
+    shift
+    [ -z "$all" ] || how="1:1 1:2 2:1 2:2 3:1 3:2 4:1 4:2 8:1 8:2"
+    rm -rf one
+    check "$name: one process" train 0 "$recipe" one --threads 2 "$@"
+    for each in $how; do
+        rm -rf many
+        check "$name: ${each%:*} ranks, ${each#*:} threads" train "${each%:*}" "$recipe" many --threads "${each#*:}" "$@"
+        same_run "$name: ${each%:*} ranks, ${each#*:} threads" one many
+    done
+}
+
+# shellcheck disable=SC2086
+{
+    compare quickstart quickstart.ini 1:2 2:1 3:2 4:1 8:1 -- $short
+    compare "one_pass, int8" quickstart.ini 2:2 3:1 -- $short --set quant.bn_fold=one_pass --set quant.layout=int8
+    compare lsq quickstart.ini 2:1 -- $short --set quant.ranges=lsq --set quant.learn_delay=3
+    compare "on integers" quickstart.ini 2:1 3:1 -- $short $integers
+    compare "on integers, one_pass, int8" quickstart.ini 4:1 -- $short $integers --set quant.bn_fold=one_pass \
+        --set quant.layout=int8
+    compare "in float" quickstart.ini 3:1 -- $short --set quant.enabled=no
+    compare ResNet-20 resnet20.ini 2:1 --
+    compare MobileNet mobilenet.ini 3:1 --
+    compare detector detector.ini 2:1 3:1 --
+    compare attributes attributes.ini 4:1 --
+    compare "every layer" layers.ini 2:1 --
+}
+if [ -n "$all" ]; then
+    for recipe in resnet20 mobilenet detector attributes layers; do
+        for layout in uint8 int8; do
+            for fold in two_pass one_pass; do
+                of_run="--set quant.layout=$layout --set quant.bn_fold=$fold"
+                # shellcheck disable=SC2086
+                compare "$recipe, $layout, $fold" $recipe.ini -- $of_run
+                # shellcheck disable=SC2086
+                compare "$recipe, $layout, $fold, on integers" $recipe.ini -- $of_run $integers
+            done
+        done
+        compare "$recipe, lsq" $recipe.ini -- --set quant.ranges=lsq --set quant.learn_delay=3
+    done
+fi
+
+# ---------------------------------------------------------------- bytes, as docs/scaling.md predicts them
+# quickstart in float: batch norms of 16, 32, 64, 64 channels, 61050 parameters, one loss; what a row itself sends, 32
+# bytes, is counted in the next one
+# shellcheck disable=SC2086
+check "bytes" train 2 quickstart.ini bytes $short --set quant.enabled=no --set train.log_every=1 --set train.steps=3
+predicted=$((8 * 61050 / 2 + 8 * (2 * (33 + 65 + 129 + 129) + 2 + 3)))
+sent=$(sed -n 's/^2,[01],[0-9.]*,//p' bytes/ranks.csv | sort -u)
+if [ "$sent" = $((predicted + 32)) ]; then ok "a step sends $predicted bytes"; else
+    not_ok "a step sends '$sent' bytes, predicted $predicted and 32"
+fi
+
+# ---------------------------------------------------------------- shards count, and must suffice
+fails() { # fails <what> <text> <command...>
+    what=$1 text=$2
+    shift 2
+    if "$@" >out.txt 2>err.txt; then not_ok "$what: it succeeds"; else has "$what" "$text" err.txt; fi
+}
+# shellcheck disable=SC2086
+{
+    check "8 shards" train 0 quickstart.ini eight $short
+    check "4 shards" train 0 quickstart.ini four $short --set train.shards=4
+    fails "more ranks than shards" 'train.shards = 2, but there are 3 ranks' train 3 quickstart.ini few $short \
+        --set train.shards=2
+    fails "more shards than samples" 'train.shards = 17: a batch of 16 samples has 1 to 16 shards' \
+        train 0 quickstart.ini too_many $short --set train.shards=17
+}
+if cmp -s eight/last.ckpt four/last.ckpt; then not_ok "another number gives other bits"; else
+    ok "another number gives other bits"
+fi
+exit $failed

@@ -1,0 +1,23 @@
+/** A build without MPI: a run has one process. */
+#include "tools/ranks/ranks.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+const qat_ranks *ranks_open(int timeout)
+{
+    (void)timeout;
+    return NULL;
+}
+
+void ranks_close(const qat_ranks *ranks)
+{
+    (void)ranks;
+}
+
+void ranks_fail(const qat_ranks *ranks, const char *program, const char *message)
+{
+    (void)ranks;
+    fprintf(stderr, "%s: %s\n", program, message);
+    exit(EXIT_FAILURE);
+}
