@@ -4,7 +4,6 @@
 #include "autograd/conv/product.h"
 #include "base/files/file.h"
 #include "base/sha256.h"
-#include "infer/host/parts.h"
 #include "recipe/recipe.h"
 
 #include <cblas.h>
