@@ -33,7 +33,7 @@ static const tool_option options[] = {
          KIND_WORD) "; PATH: its folder or file, if it has one",
      0, 0},
     {"--central-crop", TOOL_TEXT, &crop_text, "SHARE",
-     "for pictures (folder, list, tar) and a .qm: cut out the centre, this share of\n"
+     "for pictures (folder, list, tar, tfrecord) and a .qm: cut out the centre, this share of\n"
      "the largest fitting rectangle, and resize it with prefiltering",
      0, 0},
     TOOL_PIXELS_OPTION,

@@ -3,6 +3,7 @@
 #include "base/files/file.h"
 #include "base/parallel.h"
 #include "datasets/packed/shards.h"
+#include "datasets/packed/unpack.h"
 #include "datasets/pictures/picture.h"
 #include "datasets/readers/files.h"
 
@@ -28,7 +29,7 @@ typedef struct packed {
 
 /** Shards that are looked at together. */
 typedef struct look {
-    const packed *set;
+    packed *set;
     int first;
     qat_index indices[AT_ONCE];
     qat_status status[AT_ONCE];
@@ -38,10 +39,10 @@ typedef struct look {
 static void look_at(void *context, int tile, int thread)
 {
     look *l = context;
-    const qat_shard *shard = &l->set->shards[l->first + tile];
+    qat_shard *shard = &l->set->shards[l->first + tile];
     (void)thread;
-    l->status[tile] = QAT_OK;
-    if (qat_index_load(&l->indices[tile], shard->path))
+    l->status[tile] = qat_shard_unpack(shard, &l->errors[tile]);
+    if (l->status[tile] || qat_index_load(&l->indices[tile], shard->path))
         return;
     l->status[tile] = l->set->format->scan(shard, &l->indices[tile], &l->errors[tile]);
     if (!l->status[tile])
@@ -82,7 +83,7 @@ static qat_status look_at_some(qat_dataset *d, look *l, int n, qat_index *all, q
 static qat_status index_shards(qat_dataset *d, const qat_dataset_options *o, qat_index *all,
                                qat_error *err)
 {
-    const packed *set = d->own;
+    packed *set = d->own;
     look *l = calloc(1, sizeof *l);
     qat_status st = l ? QAT_OK : qat_out_of_memory(err, d->info.name);
     for (int first = 0; !st && first < set->n_shards; first += AT_ONCE) {
@@ -231,8 +232,7 @@ static qat_status read_part(const qat_dataset *d, int index, const char *name, q
         return qat_out_of_memory(err, name);
     int const fd = shard->fd >= 0 ? shard->fd : open(shard->path, O_RDONLY | O_CLOEXEC);
     qat_status st = fd < 0 ? qat_file_fail(err, "open", shard->path, errno)
-                           : qat_file_read_at(fd, name, shard->start + p->offset - f->before,
-                                              part->bytes, n, err);
+                           : qat_file_read_at(fd, name, p->offset - f->before, part->bytes, n, err);
     if (fd >= 0 && fd != shard->fd)
         (void)close(fd);
     return st ? st : f->find(part, p->size, name, err);

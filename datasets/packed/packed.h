@@ -8,8 +8,7 @@
 /** A shard, and where its content is read from. */
 typedef struct qat_shard {
     const char *path;
-    int fd;              /* of the unpacked content; -1: the file itself */
-    uint64_t start, end; /* the content's bytes there */
+    int fd; /* of the unpacked content; -1: the file itself */
 } qat_shard;
 
 /** A picture file in what was read of a shard. */

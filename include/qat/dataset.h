@@ -40,10 +40,10 @@ typedef enum qat_sample_type {
     X(folder)                                                                                      \
     X(list)                                                                                        \
     X(tar)                                                                                         \
+    X(tfrecord)                                                                                    \
     X(npy)                                                                                         \
     X(coco)                                                                                        \
-    X(scenes) X(faces) X(patterns) X(table) X(words) X(numbers) X(tones) X(masks) X(keywords)      \
-        X(wav)
+    X(scenes) X(faces) X(patterns) X(table) X(words) X(numbers) X(tones) X(masks) X(keywords) X(wav)
 /** The kinds as text, "digits|shapes|...", a constant expression. */
 #define QAT_DATASET_OR_(name)  "|" #name
 #define QAT_DATASET_KINDS_TEXT (&("" QAT_DATASET_KINDS(QAT_DATASET_OR_))[1])
@@ -74,12 +74,12 @@ typedef struct qat_dataset_options {
     const char *kind;   /* one of QAT_DATASET_KINDS */
     const char *path; /* idx, cifar10, cifar100: the folder; folder: the folder with train/ and val/
                          (or test/), each with one folder per class; list: a text file of pictures
-                         and classes, or a folder with train.txt and test.txt; tar: the folder
-                         with shards, a pattern with * ? [..], or one shard; npy: the folder with
-                         {train,test}_x.npy and {train,test}_y.npy; coco: the folder that contains
-                         the next four; table: the CSV file; masks: the folder with train/ and val/
-                         (or test/), each with images/ and masks/; wav: as folder, or the layout of
-                         Speech Commands */
+                         and classes, or a folder with train.txt and test.txt; tar, tfrecord: the
+                         folder with shards, a pattern with * ? [..], or one shard; npy: the folder
+                         with {train,test}_x.npy and {train,test}_y.npy; coco: the folder that
+                         contains the next four; table: the CSV file; masks: the folder with train/
+                         and val/ (or test/), each with images/ and masks/; wav: as folder, or the
+                         layout of Speech Commands */
     /*
      * coco: for each split, the file of annotations (NULL: instances_train.json,
      * instances_val.json) and the folder of the pictures it names (NULL: images).
@@ -99,27 +99,27 @@ typedef struct qat_dataset_options {
      * from all of them instead.
      */
     int train_count, test_count;
-    int classes; /* idx, npy, list, tar, masks: labels must be below this; 0: largest label + 1.
-                    patterns: how many there are; 0: 1000 */
+    int classes; /* idx, npy, list, tar, tfrecord, masks: labels must be below this; 0: largest
+                    label + 1. patterns: how many there are; 0: 1000 */
     /*
-     * The size of the pictures. folder, list, tar, coco, table, masks: pictures are resized to this
-     * size; 0 means height 32, width = height, 3 channels. scenes, faces, patterns: square pictures
-     * of side height are drawn; 0 means 128 (scenes), 48 (faces) and 256 (patterns). Pictures of
-     * other kinds are resized if a height or a width is given.
+     * The size of the pictures. folder, list, tar, tfrecord, coco, table, masks: pictures are
+     * resized to this size; 0 means height 32, width = height, 3 channels. scenes, faces, patterns:
+     * square pictures of side height are drawn; 0 means 128 (scenes), 48 (faces) and 256
+     * (patterns). Pictures of other kinds are resized if a height or a width is given.
      */
     int height, width, channels;
-    int resize_short;    /* folder, list, tar, table: resize the short side to this, then crop the
-                            centre;    0: resize to height x width */
-    double central_crop; /* folder, list, tar, table: see qat_image_size */
-    int max_pixels; /* folder, list, tar, coco, table, masks: pictures of more pixels are an error;
-                       see qat_picture_read_within. 0: QAT_PICTURE_MAX_PIXELS */
+    int resize_short;    /* folder, list, tar, tfrecord, table: resize the short side to this, then
+                            crop the    centre;    0: resize to height x width */
+    double central_crop; /* folder, list, tar, tfrecord, table: see qat_image_size */
+    int max_pixels; /* folder, list, tar, tfrecord, coco, table, masks: pictures of more pixels are
+                       an error; see qat_picture_read_within. 0: QAT_PICTURE_MAX_PIXELS */
     /*
      * 0: the data have a training split and a test split. Otherwise, 0 < split < 1: the data have
      * no test split, and one is made. This share of the samples is for training, the others are for
      * testing. The share is taken from each class. (Where samples have no single class, it is taken
      * from all samples.) `seed` decides which ones. Each kind then reads:
      *   folder: the class folders in path/train if that exists, otherwise those in path
-     *   tar:    all shards
+     *   tar, tfrecord: all shards
      *   list:   the file, or train.txt if path is a folder
      *   npy:    x.npy and y.npy, or train_x.npy and train_y.npy
      *   coco:   annotations[0] and images[0]

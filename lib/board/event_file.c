@@ -1,7 +1,7 @@
 #include "board/event_file.h"
 
+#include "base/crc32c.h"
 #include "base/files/file.h"
-#include "board/crc32c.h"
 #include "board/events.h"
 
 #include <errno.h>

@@ -291,8 +291,9 @@ typedef struct condition {
 static const condition coco = {is_coco, "data", "kind", "without data.kind = coco"};
 static const condition named_pictures = {names_pictures, "data", "kind",
                                          "without data.kind = coco or table"};
-static const condition files = {has_files, "data", "kind",
-                                "without data.kind = folder, list, tar, coco, table or wav"};
+static const condition files = {
+    has_files, "data", "kind",
+    "without data.kind = folder, list, tar, tfrecord, coco, table or wav"};
 static const condition wav = {has_wav, "data", "kind", "without data.kind = wav"};
 static const condition sounds = {has_sounds, "data", "kind", "without data.kind = wav or keywords"};
 static const condition background = {adds_background, "data", "background",

@@ -79,8 +79,8 @@ static const qat_key keys[] = {
            "where the data come from. Pictures with a class: digits, shapes, patterns (drawn by a "
            "program), "
            "idx (MNIST's format), cifar10, cifar100 (binary format), folder (folders of pictures), "
-           "list (a list of pictures), tar (shards of pictures). Arrays: npy. Words as frames of a "
-           "spectrum: words (drawn). "
+           "list (a list of pictures), tar, tfrecord (shards of pictures). Arrays: npy. Words as "
+           "frames of a spectrum: words (drawn). "
            "Sounds: wav (folders of WAV files), keywords (drawn words). "
            "Pictures with boxes: coco (COCO's annotation "
            "files), scenes (drawn). Pictures with attributes and a value: table (a table of "
@@ -88,15 +88,16 @@ static const qat_key keys[] = {
            "tones (drawn)"),
     TEXT(data, path, "", true,
          "idx, cifar10, cifar100, folder, wav, npy, coco: the folder; list, table, numbers: the "
-         "file; tar: the folder with the shards, or a pattern with * ? [..]. "
+         "file; tar, tfrecord: the folder with the shards, or a pattern with * ? [..]. "
          "${QAT_DATA} is replaced by the value of the environment variable, or "
          "by " QAT_DATA_DEFAULT),
     INT(data, seed, "1", 0, 9e15,
         "digits, shapes, patterns, words, keywords, scenes, faces: seed of what is drawn; also of "
         "data.split"),
     REAL(data, split, "0", 0, 0.999,
-         "folder, tar, wav, list, table, numbers, npy, coco: for data without a test split: this "
-         "share of the samples is the training split, the rest is the test split (0.8, for "
+         "folder, tar, tfrecord, wav, list, table, numbers, npy, coco: for data without a test "
+         "split: this share of the samples is the training split, the rest is the test split (0.8, "
+         "for "
          "example); 0: the data have "
          "a test split"),
     REAL(data, validation, "0", 0, 0.9,
@@ -125,8 +126,8 @@ static const qat_key keys[] = {
     INT(data, test_count, "0", 0, INT_BIG,
         "number of test samples to draw, or the most to take from files; 0: all"),
     INT(data, classes, "0", 0, 65536,
-        "patterns: number of classes; 0: 1000. idx, npy, list, tar, masks: the same; 0: largest "
-        "label + 1. Other kinds know "
+        "patterns: number of classes; 0: 1000. idx, npy, list, tar, tfrecord, masks: the same; 0: "
+        "largest label + 1. Other kinds know "
         "their number"),
     TEXT(data, train_annotations, "instances_train.json", true, "coco: name of the file in path"),
     TEXT(data, test_annotations, "instances_val.json", true, "coco: name of the file in path"),
@@ -147,15 +148,16 @@ static const qat_key keys[] = {
         "masks: pixels of this value are not known, and count nowhere; -1: all are known"),
     INT(data, height, "0", 0, 4096,
         "height of the pictures; they are resized to it. 0: their own height; for folder, list, "
-        "tar, coco, table, masks 32. scenes, faces, patterns: height and width"),
+        "tar, tfrecord, coco, table, masks 32. scenes, faces, patterns: height and width"),
     INT(data, width, "0", 0, 4096, "width of the pictures; 0: same as height"),
-    INT(data, channels, "0", 0, 4, "folder, list, tar, coco, table, masks: 1 grey, 3 RGB; 0: 3"),
+    INT(data, channels, "0", 0, 4,
+        "folder, list, tar, tfrecord, coco, table, masks: 1 grey, 3 RGB; 0: 3"),
     INT(data, resize_short, "0", 0, 8192,
-        "folder, list, tar, table: resize the short side to this, then crop the centre; 0: resize "
-        "to height x width without cropping"),
+        "folder, list, tar, tfrecord, table: resize the short side to this, then crop the centre; "
+        "0: resize to height x width without cropping"),
     REAL(data, central_crop, "0", 0, 1,
-         "folder, list, tar, table: crop the centre, then resize with prefiltering; this share of "
-         "the "
+         "folder, list, tar, tfrecord, table: crop the centre, then resize with prefiltering; this "
+         "share of the "
          "sides of the largest fitting rectangle is kept; 0: as resize_short says"),
     REALS(data, mean, "auto", -1e30, 1e30,
           "subtracted from every pixel (0..255) or value: one number, or one per channel; auto: "

@@ -5,7 +5,7 @@
  */
 #include "base/files/file.h"
 #include "base/parallel.h"
-#include "board/crc32c.h"
+#include "base/crc32c.h"
 #include "board/event_file.h"
 #include "board/events.h"
 #include "common/common.h"

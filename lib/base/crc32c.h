@@ -1,6 +1,7 @@
-/** CRC-32C (Castagnoli, polynomial 0x1EDC6F41 reflected): the checksum of event files. */
-#ifndef QAT_BOARD_CRC32C_H
-#define QAT_BOARD_CRC32C_H
+/** CRC-32C (Castagnoli, polynomial 0x1EDC6F41 reflected): the checksum of TFRecords, which event
+ * files of TensorBoard are, too. */
+#ifndef QAT_BASE_CRC32C_H
+#define QAT_BASE_CRC32C_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,0 +1,68 @@
+#include "datasets/packed/unpack.h"
+
+#include "base/files/file.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { CHUNK = 1 << 16, PATH_LENGTH = 4096 };
+
+/** A new file that has no name any more. */
+static int nameless(char path[PATH_LENGTH])
+{
+    const char *folder = getenv("TMPDIR");
+    (void)snprintf(path, PATH_LENGTH, "%s/qat-XXXXXX", folder && *folder ? folder : "/var/tmp");
+    int const fd = mkstemp(path);
+    if (fd >= 0)
+        (void)unlink(path);
+    return fd;
+}
+
+static qat_status write_all(int fd, const char *path, const uint8_t *bytes, size_t count,
+                            qat_error *err)
+{
+    while (count) {
+        ssize_t const n = write(fd, bytes, count);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return qat_file_fail(err, "write", path, errno);
+        bytes += n;
+        count -= (size_t)n;
+    }
+    return QAT_OK;
+}
+
+static qat_status unpack(qat_file_source *from, int to, const char *path, qat_error *err)
+{
+    uint8_t *room = malloc(CHUNK);
+    size_t got = 1;
+    qat_status st = room ? QAT_OK : qat_out_of_memory(err, path);
+    while (!st && got) {
+        st = qat_source_read(from, room, CHUNK, &got, err);
+        if (!st)
+            st = write_all(to, path, room, got, err);
+    }
+    free(room);
+    return st;
+}
+
+qat_status qat_shard_unpack(qat_shard *shard, qat_error *err)
+{
+    char path[PATH_LENGTH];
+    size_t const n = strlen(shard->path);
+    qat_file_source source;
+    if (n < 3 || strcmp(shard->path + n - 3, ".gz") != 0)
+        return QAT_OK;
+    qat_status st = qat_source_open(&source, shard->path, err);
+    if (!st) {
+        shard->fd = nameless(path);
+        st = shard->fd < 0 ? qat_file_fail(err, "create", path, errno)
+                           : unpack(&source, shard->fd, path, err);
+    }
+    qat_source_close(&source);
+    return st;
+}
