@@ -2,10 +2,13 @@
  * A folder of pictures: path/train/<class>/<picture>, and path/val or path/test in the same form.
  * The number of a class is the rank of its folder's name in byte order. The names are taken from
  * path/train if it exists, so that a class without test pictures does not shift the others.
+ * ImageNet's test pictures lie in one folder; path/val.txt or path/LOC_val_solution.csv then names
+ * their classes.
  * Pictures are decoded when they are requested.
  */
 #include "datasets/pictures/picture.h"
 #include "datasets/readers/classes.h"
+#include "datasets/readers/flat.h"
 
 #include <string.h>
 
@@ -59,8 +62,12 @@ static qat_status folder_open(qat_dataset *dataset, const qat_dataset_options *o
     if (!st)
         st = qat_classes_list(dataset, qat_files_is_folder(train) ? train : folder, false, &classes,
                               NULL, err);
+    const char *list = NULL;
+    if (!st && split != QAT_SPLIT_TRAIN && !(options->split > 0))
+        st = qat_flat_find(dataset, options->path, folder, &list, err);
     if (!st)
-        st = add_classes(dataset, folder, &classes, err);
+        st = list ? qat_flat_add(dataset, list, folder, &classes, err)
+                  : add_classes(dataset, folder, &classes, err);
     if (st)
         return st;
     thin_out(dataset, qat_split_count(options, split));

@@ -55,6 +55,7 @@ reader_files() {
     fuzz_pnm) echo '^datasets/pictures/picture_pnm[.]c$' ;;
     fuzz_labels) echo '^tools/import_labels[.]c$' ;;
     fuzz_list) echo '^datasets/readers/(list|folder|classes|files)[.]c$' ;;
+    fuzz_shards) echo '^datasets/packed/(tar|tar_samples|tfrecord|example|index|shards|packed)[.]c$' ;;
     fuzz_wav) echo '^datasets/sounds/wave_read[.]c$' ;;
     esac
 }

@@ -328,6 +328,55 @@ START_TEST(validation_is_taken_from_training)
 }
 END_TEST
 
+/** ImageNet's layout: test pictures in one folder, and a list of their classes. */
+START_TEST(a_flat_folder_has_a_list)
+{
+    static const struct {
+        const char *name, *text, *says; /* NULL: it can be read */
+    } lists[] = {
+        {"val.txt", "b.ppm 1\nc.ppm\tclass2\r\n\na.ppm 0 and more\n", NULL},
+        {"LOC_val_solution.csv", "ImageId,PredictionString\nb.ppm,class1 1 2 3 4\nc.ppm,2\na.ppm,0",
+         NULL},
+        {"val.txt", "b.ppm 4", "val.txt:1: \"b.ppm 4\" is not a picture and the name or number"},
+        {"val.txt", "b.ppm 1\nb.ppm dog", "val.txt:2: \"b.ppm dog\" is not a picture"},
+        {"val.txt", "b.ppm", "val.txt:1: \"b.ppm\" is not a picture"},
+        {"val.txt", "../b.ppm 1", "is not a picture"},
+        {"val.txt", "\n", "val.txt: no picture is listed"},
+    };
+    qat_dataset_options const o = of_folder(0);
+    int values[MOST], labels[MOST];
+    char path[TEST_PATH_MAX];
+    write_tree("train/");
+    write_picture("val/a.ppm", 1);
+    write_picture("val/b.ppm", 2);
+    write_picture("val/c.ppm", 3);
+    refuse(&o, QAT_SPLIT_TEST, "empty; expected one folder per class");
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        test_temp_write(folder, lists[i].name, lists[i].text, strlen(lists[i].text));
+        if (lists[i].says) {
+            refuse(&o, QAT_SPLIT_TEST, lists[i].says);
+        } else {
+            qat_dataset *d = open_set(&o, QAT_SPLIT_TEST);
+            ck_assert_int_eq(values_of(d, values, labels), 3);
+            for (int k = 0; k < 3; k++) {
+                ck_assert_int_eq(values[k], (k + 1) % 3 + 1);
+                ck_assert_int_eq(labels[k], (k + 1) % 3);
+            }
+            ck_assert_int_eq(qat_dataset_info_of(d)->classes, 4);
+            qat_dataset_close(d);
+        }
+        unlink(test_temp_path(path, folder, lists[i].name));
+    }
+    test_temp_write(folder, "val.txt", "p00 1\n", 6); /* JPEG, which is not there: told later */
+    qat_dataset *d = open_set(&o, QAT_SPLIT_TEST);
+    qat_error err;
+    uint8_t v[12];
+    ck_assert_int_eq(qat_dataset_get(d, 0, v, labels, &err), QAT_ERR_IO);
+    ck_assert_ptr_nonnull(strstr(err.message, "val/p00.JPEG"));
+    qat_dataset_close(d);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("split");
@@ -340,6 +389,7 @@ int main(void)
     tcase_add_test(tc, a_table_is_split);
     tcase_add_loop_test(tc, arrays_are_split, 0, 2);
     tcase_add_test(tc, boxes_are_split);
+    tcase_add_test(tc, a_flat_folder_has_a_list);
     Suite *suite = suite_create("split");
     tcase_add_test(tc, validation_is_taken_from_training);
     suite_add_tcase(suite, tc);
