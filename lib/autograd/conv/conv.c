@@ -1,4 +1,5 @@
 #include "autograd/conv/conv_pass.h"
+#include "autograd/graph/shared.h"
 
 /* Limit for the weight gradients of all blocks together, in values; a single one may be larger. */
 enum { PARTIAL_VALUES = 1 << 23 };
@@ -43,7 +44,7 @@ static int images_together(const qat_conv *c)
     return fit < 1 ? 1 : fit < (size_t)of_block ? (int)fit : of_block;
 }
 
-static void cut(qat_conv *c)
+static void cut(qat_conv *c, int shards)
 {
     size_t const batch = (size_t)c->batch, in = (size_t)c->channels, out = (size_t)c->filters;
     c->forward = qat_slide_forward(&c->window, batch, in, 1, QAT_SLIDE_VALUES);
@@ -52,13 +53,13 @@ static void cut(qat_conv *c)
     if (c->channels / c->groups >= IN_PLACE_CHANNELS)
         qat_slide_in_place(&c->weight_gradient);
     size_t const affordable = PARTIAL_VALUES / weight_count(c) + 1;
-    c->blocks = qat_blocks_of(batch * (size_t)c->forward.bands, 1);
+    c->blocks = qat_blocks_in_shard(qat_blocks_of(batch * (size_t)c->forward.bands, 1), shards);
     if ((size_t)c->blocks > affordable)
         c->blocks = (int)affordable;
     c->together = images_together(c);
 }
 
-qat_status qat_conv_make(qat_conv *c, const qat_window *window, int batch, int channels,
+qat_status qat_conv_make(qat_conv *c, const qat_window *window, int batch, int shards, int channels,
                          int filters, int groups, qat_error *err)
 {
     const qat_window *w = &c->window;
@@ -76,7 +77,7 @@ qat_status qat_conv_make(qat_conv *c, const qat_window *window, int batch, int c
                         (long long)depth);
     c->depth = (int)depth;
     flatten(c);
-    cut(c);
+    cut(c, shards);
     return QAT_OK;
 }
 
@@ -86,8 +87,8 @@ qat_status qat_conv_of(qat_conv *c, const qat_node *node, qat_error *err)
     const qat_shape *in = &node->inputs[0]->shape;
     qat_status const st = qat_window_of(&window, node, err);
     return st ? st
-              : qat_conv_make(c, &window, in->dims[0], in->dims[3], (int)qat_attr(node, "filters"),
-                              (int)qat_attr(node, "groups"), err);
+              : qat_conv_make(c, &window, in->dims[0], qat_shards_of(node), in->dims[3],
+                              (int)qat_attr(node, "filters"), (int)qat_attr(node, "groups"), err);
 }
 
 static size_t largest(size_t a, size_t b)

@@ -36,10 +36,10 @@ qat_status qat_conv_of(qat_conv *conv, const qat_node *node, qat_error *err);
 
 /**
  * The convolution with this window. Fails if groups do not divide channels and filters, or if a
- * filter is too large.
+ * filter is too large. shards: of how many parts of the batch this is one (qat_shards_of).
  */
-qat_status qat_conv_make(qat_conv *conv, const qat_window *window, int batch, int channels,
-                         int filters, int groups, qat_error *err);
+qat_status qat_conv_make(qat_conv *conv, const qat_window *window, int batch, int shards,
+                         int channels, int filters, int groups, qat_error *err);
 
 /** Bytes of scratch that forward and backward need. */
 size_t qat_conv_scratch_bytes(const qat_conv *conv);

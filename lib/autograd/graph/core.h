@@ -81,7 +81,7 @@ struct qat_graph {
 
     /* Graphs of shards (shards.h): */
     const qat_graph *first; /* the graph that has the parameters of all; NULL: an ordinary graph */
-    int shard;              /* which of the batch's */
+    int shard, shards;      /* which of the batch's, of how many */
 };
 
 static inline core_node *core_of(const qat_node *node)

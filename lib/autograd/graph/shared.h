@@ -40,6 +40,8 @@ typedef struct qat_shared {
 
 /** Is the node part of a shard's graph, and does its op add up over samples in forward? */
 bool qat_is_shared(const qat_node *node);
+/** How many shards the batch of the node's graph has; 1: it is not cut. */
+int qat_shards_of(const qat_node *node);
 /** The shard of the node's graph; -1: its graph has the whole batch. */
 int qat_shard_of(const qat_node *node);
 

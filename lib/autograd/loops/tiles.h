@@ -35,6 +35,16 @@ static inline int qat_blocks_of(size_t n, size_t least)
     return blocks < 1 ? 1 : blocks > QAT_BLOCKS ? QAT_BLOCKS : (int)blocks;
 }
 
+/**
+ * How many of so many blocks to use in one of `shards` parts of a batch. Threads can share the
+ * parts in place of blocks, and each block costs a sum of its own.
+ */
+static inline int qat_blocks_in_shard(int blocks, int shards)
+{
+    int const most = shards < QAT_BLOCKS ? QAT_BLOCKS / shards : 1;
+    return blocks < most ? blocks : most;
+}
+
 /** The things [begin, end). */
 typedef struct qat_span {
     size_t begin, end;

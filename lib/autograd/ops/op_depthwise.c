@@ -8,6 +8,7 @@
  */
 #include "autograd/conv/depthwise.h"
 #include "autograd/conv/slide.h"
+#include "autograd/graph/shared.h"
 #include "autograd/loops/padding.h"
 #include "autograd/loops/tiles.h"
 #include "autograd/loops/vector.h"
@@ -38,7 +39,8 @@ static qat_status depthwise_of(struct depthwise *d, const qat_node *node, qat_er
                         d->channels, d->multiplier);
     d->forward = qat_slide_forward(&d->w, d->batch, d->channels, d->multiplier, QAT_SLIDE_VALUES);
     d->gradient = qat_slide_gradient(&d->w, d->batch, d->outputs, QAT_SLIDE_VALUES);
-    d->blocks = qat_blocks_of(d->batch * (size_t)d->forward.bands, 1);
+    d->blocks = qat_blocks_in_shard(qat_blocks_of(d->batch * (size_t)d->forward.bands, 1),
+                                    qat_shards_of(node));
     return QAT_OK;
 }
 

@@ -10,6 +10,7 @@
  * w in each pass.
  */
 #include "autograd/conv/conv.h"
+#include "autograd/graph/shared.h"
 #include "autograd/loops/padding.h"
 #include "autograd/loops/tiles.h"
 #include "autograd/loops/vector.h"
@@ -35,7 +36,8 @@ static qat_status transposed_of(struct transposed *t, const qat_node *node, void
     int const filters = (int)qat_attr(node, "filters");
     qat_status st = qat_transposed_window_of(&t->window, node, err);
     if (!st)
-        st = qat_conv_make(&t->v, &t->window, in->dims[0], filters, in->dims[3], 1, err);
+        st = qat_conv_make(&t->v, &t->window, in->dims[0], qat_shards_of(node), filters,
+                           in->dims[3], 1, err);
     if (st)
         return st;
     t->taps = (size_t)t->window.kernel_h * (size_t)t->window.kernel_w;

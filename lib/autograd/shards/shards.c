@@ -111,6 +111,11 @@ bool qat_is_shared(const qat_node *node)
     return node->graph->first && node->op->shared && node->op->shared->forward;
 }
 
+int qat_shards_of(const qat_node *node)
+{
+    return node->graph->first ? node->graph->shards : 1;
+}
+
 int qat_shard_of(const qat_node *node)
 {
     return node->graph->first ? node->graph->shard : -1;
@@ -173,6 +178,7 @@ static qat_status plan_one(qat_shards *s, int i, qat_plan plan, qat_error *err)
     qat_samples const samples = qat_shards_samples(s, i);
     graph->first = s->graphs[0];
     graph->shard = s->first + i;
+    graph->shards = s->tree.shards;
     return qat_graph_plan(graph, samples.end - samples.begin, plan, err);
 }
 
