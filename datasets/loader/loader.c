@@ -306,11 +306,12 @@ struct course {
     int64_t epoch;
     int index;
     int begin, end, first, every;
+    bool no_values;
 };
 
 static struct course course_of(const qat_loader *l)
 {
-    return (struct course){0, 0, l->begin, l->end, l->first, l->every};
+    return (struct course){0, 0, l->begin, l->end, l->first, l->every, l->no_values};
 }
 
 /** Drop what is prepared, and go on. */
@@ -330,6 +331,7 @@ static void start_again(qat_loader *loader, struct course course)
     loader->end = course.end;
     loader->first = course.first;
     loader->every = course.every;
+    loader->no_values = course.no_values;
     loader->paused = false;
     pthread_cond_broadcast(&loader->claimable);
     pthread_mutex_unlock(&loader->lock);
@@ -348,6 +350,13 @@ void qat_loader_take_batches(qat_loader *loader, int first, int every)
     struct course course = course_of(loader);
     course.first = first;
     course.every = every;
+    start_again(loader, course);
+}
+
+void qat_loader_leave_values(qat_loader *loader)
+{
+    struct course course = course_of(loader);
+    course.no_values = true;
     start_again(loader, course);
 }
 

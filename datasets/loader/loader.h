@@ -42,6 +42,7 @@ struct qat_loader {
     bool stop, paused;
     int begin, end;   /* the samples of a batch that are prepared */
     int first, every; /* the batches that are prepared */
+    bool no_values;   /* of samples */
     qat_slot *slots;
     int slot_count;
     int64_t held;       /* the batch that the caller holds; -1: none yet */

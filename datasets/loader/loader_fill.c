@@ -140,9 +140,22 @@ static qat_status fill_sample(const qat_loader *l, qat_slot *s, int i, uint8_t *
     return st;
 }
 
+/** What is true of a sample, without its values. */
+static void fill_truth(const qat_loader *l, qat_slot *s, int i)
+{
+    s->labels[i] = qat_dataset_label(l->dataset, (int)s->order[i]);
+    if (l->info->n_targets)
+        fill_targets(l, s, i);
+    if (l->info->has_objects)
+        s->objects[i] = *qat_dataset_objects(l->dataset, (int)s->order[i]);
+}
+
 void qat_loader_fill(const qat_loader *l, qat_slot *s, uint8_t *scratch)
 {
     s->status = QAT_OK;
     for (int i = 0; i < s->batch.count && !s->status; i++)
-        s->status = fill_sample(l, s, i, scratch);
+        if (l->no_values)
+            fill_truth(l, s, i);
+        else
+            s->status = fill_sample(l, s, i, scratch);
 }

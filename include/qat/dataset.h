@@ -423,6 +423,11 @@ void qat_loader_take_samples(qat_loader *loader, int begin, int end);
  * `every`; the others stay in their place, with no samples in them. Continue with the first batch.
  */
 void qat_loader_take_batches(qat_loader *loader, int first, int every);
+/**
+ * From now on leave the values of samples out: batches have labels, objects and targets only.
+ * Continue with the first batch.
+ */
+void qat_loader_leave_values(qat_loader *loader);
 /** Continue at this epoch and batch; prefetched batches are dropped. */
 qat_status qat_loader_seek(qat_loader *loader, int64_t epoch, int index, qat_error *err);
 /**

@@ -39,10 +39,13 @@ qat_status qat_evaluation_run(const qat_evaluation *p, qat_evaluation_fn *fn, vo
     qat_status st = qat_task_check_data(p->input, qat_dataset_info_of(p->data), true, err);
     if (!st)
         st = task->begin(&pass, p->input, err);
-    if (!st)
+    if (!st && qat_evaluation_is_shared(p))
+        st = qat_evaluation_among(p, fn, state, pass, err);
+    else if (!st) {
         st = qat_open_loader(&loader, p->data, p->input, &o, err);
-    if (!st)
-        st = run_batches(p, loader, fn, state, pass, err);
+        if (!st)
+            st = run_batches(p, loader, fn, state, pass, err);
+    }
     if (!st)
         st = task->judge(pass, accuracy, err);
     task->end(pass);

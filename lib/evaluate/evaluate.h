@@ -6,6 +6,7 @@
 #define QAT_EVALUATE_EVALUATE_H
 
 #include "evaluate/data.h"
+#include "qat/ranks.h"
 #include "task/task.h"
 
 /** A pass over a data set, in order. */
@@ -16,11 +17,29 @@ typedef struct qat_evaluation {
     int64_t limit; /* most samples; 0: all */
     qat_tick *tick;
     void *context;
+    const qat_ranks *ranks; /* with whom it is shared; NULL: with nobody */
 } qat_evaluation;
 
 /** Runs the network on `count` samples of a batch. */
 typedef qat_status qat_evaluation_fn(void *state, const qat_batch *batch, int count,
                                      qat_outputs *outputs, qat_error *err);
+
+/**
+ * As the public functions without ranks: all ranks call it, and get the same figures. The work is
+ * shared if the task is a built-in one and each rank has a batch; else each does all of it.
+ */
+qat_status qat_evaluate_graph_among(const qat_ranks *ranks, qat_graph *graph,
+                                    const qat_input_info *input, const qat_dataset *data, int batch,
+                                    int64_t limit, qat_tick *tick, void *context,
+                                    qat_accuracy *accuracy, qat_error *err);
+qat_status qat_evaluate_model_among(const qat_ranks *ranks, const qi_host *host,
+                                    const qat_input_info *input, const qat_dataset *data,
+                                    int64_t limit, qat_tick *tick, void *context,
+                                    qat_accuracy *accuracy, qat_error *err);
+/** evaluate_among.c: is it to be shared? The passes over the batches if it is. */
+bool qat_evaluation_is_shared(const qat_evaluation *evaluation);
+qat_status qat_evaluation_among(const qat_evaluation *evaluation, qat_evaluation_fn *fn,
+                                void *state, void *pass, qat_error *err);
 
 /** Let the task judge what fn answers over the data. */
 qat_status qat_evaluation_run(const qat_evaluation *evaluation, qat_evaluation_fn *fn, void *state,

@@ -118,7 +118,15 @@ qat_status qat_evaluate_model(const qi_host *host, const qat_input_info *input,
                               const qat_dataset *data, int64_t limit, qat_tick *tick, void *context,
                               qat_accuracy *accuracy, qat_error *err)
 {
-    qat_evaluation const p = {input, data, ENGINE_BATCH, limit, tick, context};
+    return qat_evaluate_model_among(NULL, host, input, data, limit, tick, context, accuracy, err);
+}
+
+qat_status qat_evaluate_model_among(const qat_ranks *ranks, const qi_host *host,
+                                    const qat_input_info *input, const qat_dataset *data,
+                                    int64_t limit, qat_tick *tick, void *context,
+                                    qat_accuracy *accuracy, qat_error *err)
+{
+    qat_evaluation const p = {input, data, ENGINE_BATCH, limit, tick, context, ranks};
     engine_state s = {.host = host};
     qat_input_info of_model = {0};
     *accuracy = (qat_accuracy){0};

@@ -6,6 +6,7 @@
  *     simulated   the quantized network in float32, if it cannot become integers or if the recipe
  *                 asks for it (train.eval_simulated)
  */
+#include "evaluate/evaluate.h"
 #include "recipe/recipe.h"
 #include "train/board.h"
 
@@ -15,8 +16,8 @@ static qat_status evaluate_graph(qat_trainer *t, qat_graph *graph, qat_tick *tic
                                  qat_accuracy *accuracy, qat_error *err)
 {
     qat_trainer_eval_params(t, graph);
-    return qat_evaluate_graph(graph, &t->input, t->test_data, (int)t->recipe->train.eval_batch, 0,
-                              tick, t, accuracy, err);
+    return qat_evaluate_graph_among(t->ranks, graph, &t->input, t->test_data,
+                                    (int)t->recipe->train.eval_batch, 0, tick, t, accuracy, err);
 }
 
 /** Most runs never simulate, so the graph gets its memory when it is first needed. */

@@ -17,7 +17,7 @@ shards = 8
 eval_every = 3
 log_every = 2
 checkpoint_every = 3
-eval_batch = 10
+eval_batch = 3
 lr = 0.02
 [quant]
 enabled = yes
@@ -46,7 +46,7 @@ printf '[detect]\nscore_threshold = 0.001\n' >>detector.ini
 settings "$faces" 'filters = 8, 12' >attributes.ini
 settings "$pictures" '' | sed '/^\[model\]$/d' >layers.ini
 cat "$QAT_SOURCE_ROOT/tests/e2e/data/every_layer.ini" >>layers.ini
-short='--set data.train_count=64 --set data.test_count=30 --set train.steps=6 --set train.batch=16 --set train.shards=8
+short='--set data.train_count=64 --set data.test_count=150 --set train.steps=6 --set train.batch=16 --set train.shards=8
     --set train.eval_every=3 --set train.log_every=2 --set train.checkpoint_every=3 --set quant.quant_delay=2
     --set quant.bn_freeze_delay=5'
 integers='--set quant.forward=integer --set quant.quant_delay=0'
