@@ -292,6 +292,39 @@ START_TEST(test_seek)
 }
 END_TEST
 
+/* Parts of batches, some batches, and batches without values are those of the whole. */
+START_TEST(test_parts)
+{
+    qat_loader_options const o = {.batch = 9,
+                                  .shuffle = true,
+                                  .seed = 1,
+                                  .threads = 2,
+                                  .prefetch = 3,
+                                  .augment = {.crop_pad = 2}};
+    qat_loader *whole = create(digits, &o), *part = create(digits, &o), *some = create(digits, &o);
+    qat_loader *truth = create(digits, &o);
+    next(part); /* each begins again */
+    qat_loader_take_samples(part, 3, 7);
+    qat_loader_take_batches(some, 1, 3);
+    qat_loader_leave_values(truth);
+    for (int b = 0; b < 2 * qat_loader_batches(whole); b++) {
+        const qat_batch *all = next(whole), *a = next(part), *c = next(some), *t = next(truth);
+        int const wanted = all->count < 7 ? all->count - 3 : 4; /* the last one has 4 samples */
+        ck_assert_int_eq(a->count, wanted);
+        ck_assert_mem_eq(a->bytes, all->bytes + 3 * PIXELS, (size_t)wanted * PIXELS);
+        ck_assert_mem_eq(a->labels, all->labels + 3, (size_t)wanted * sizeof *a->labels);
+        ck_assert_int_eq(c->count, all->index % 3 == 1 ? all->count : 0);
+        ck_assert_mem_eq(c->real, all->real, (size_t)c->count * PIXELS * sizeof *c->real);
+        ck_assert_int_eq(t->count, all->count);
+        ck_assert_mem_eq(t->labels, all->labels, (size_t)t->count * sizeof *t->labels);
+    }
+    qat_loader_free(whole);
+    qat_loader_free(part);
+    qat_loader_free(some);
+    qat_loader_free(truth);
+}
+END_TEST
+
 /* A loader may be freed at any moment: nothing hangs, nothing leaks. */
 START_TEST(test_free_early)
 {
@@ -476,6 +509,7 @@ int main(void)
     tcase_add_test(tc, test_threads_signals);
     tcase_add_test(tc, test_real_values);
     tcase_add_test(tc, test_seek);
+    tcase_add_test(tc, test_parts);
     tcase_add_test(tc, test_free_early);
     tcase_add_test(tc, test_refused);
     tcase_add_test(tc, test_cutout);
