@@ -32,10 +32,13 @@ typedef struct mpi_ranks {
     bool watched; /* MPI takes calls of two threads */
     atomic_bool ends;
     pthread_t watcher;
+    FILE *timeline; /* NULL: none is written */
 } mpi_ranks;
 
 /** Messages on their way. */
 typedef struct messages {
+    double began, waited; /* seconds; waited: since then nothing else was done, 0: not at all */
+    size_t bytes;         /* that are sent */
     int n;
     MPI_Request requests[];
 } messages;
@@ -90,7 +93,10 @@ static qat_status begin(void *context, qat_exchange *x, qat_error *err)
     messages *all = malloc(sizeof *all + (size_t)n * sizeof *all->requests);
     if (!all)
         return qat_out_of_memory(err, "ranks");
-    int code = all->n = 0;
+    int code = MPI_SUCCESS;
+    *all = (messages){.began = seconds()};
+    for (int i = 0; i < x->n_send; i++)
+        all->bytes += x->send[i].bytes;
     for (int i = 0; !code && i < x->n_receive; i++)
         code = start_piece(m, &x->receive[i], x->channel, false, all);
     for (int i = 0; !code && i < x->n_send; i++)
@@ -99,11 +105,23 @@ static qat_status begin(void *context, qat_exchange *x, qat_error *err)
     return code ? failed(code, err) : QAT_OK;
 }
 
+/** A line of the timeline: rank, channel, begin, begin of waiting (empty: none), end, bytes. */
+static void note(const mpi_ranks *m, const qat_exchange *x, const messages *all)
+{
+    if (!m->timeline)
+        return;
+    fprintf(m->timeline, "%d,%d,%.6f,", m->table.rank, x->channel, all->began);
+    if (all->waited > 0)
+        fprintf(m->timeline, "%.6f", all->waited);
+    fprintf(m->timeline, ",%.6f,%zu\n", seconds(), all->bytes);
+}
+
 static qat_status done(void *context, qat_exchange *x, bool wait, bool *is_done, qat_error *err)
 {
     messages *all = x->handle;
     int flag = 0, code = MPI_SUCCESS;
-    (void)context;
+    if (wait)
+        all->waited = seconds();
     for (int spins = 0; !code && !flag; spins++) {
         code = MPI_Testall(all->n, all->requests, &flag, MPI_STATUSES_IGNORE);
         if (!wait)
@@ -115,6 +133,7 @@ static qat_status done(void *context, qat_exchange *x, bool wait, bool *is_done,
     }
     *is_done = flag;
     if (flag) {
+        note(context, x, all);
         free(all);
         x->handle = NULL;
     }
@@ -172,6 +191,22 @@ static void *watch(void *context)
 
 /* ------------------------------------------------------------------ opening, closing */
 
+/** QAT_RANKS_TIMELINE=NAME: each rank writes NAME.RANK.csv, a line for each exchange. */
+static FILE *open_timeline(int rank)
+{
+    char path[4096];
+    const char *wanted = getenv("QAT_RANKS_TIMELINE");
+    if (!wanted || !*wanted)
+        return NULL;
+    snprintf(path, sizeof path, "%.4000s.%d.csv", wanted, rank);
+    FILE *file = fopen(path, "w");
+    if (!file)
+        perror(path);
+    else
+        fputs("rank,channel,begin,waited_from,end,bytes\n", file);
+    return file;
+}
+
 static void gather_names(mpi_ranks *m)
 {
     char host[64] = "", mine[NAME_MAX_LENGTH] = "";
@@ -192,6 +227,7 @@ static bool start(mpi_ranks *m)
     if (!m->names)
         return false;
     gather_names(m);
+    m->timeline = open_timeline(m->table.rank);
     return !m->watched || !pthread_create(&m->watcher, NULL, watch, m);
 }
 
@@ -233,6 +269,8 @@ void ranks_close(const qat_ranks *ranks)
     if (m->watched)
         pthread_join(m->watcher, NULL);
     MPI_Finalize();
+    if (m->timeline)
+        fclose(m->timeline);
     free(m->names);
     free(m);
 }

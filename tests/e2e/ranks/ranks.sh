@@ -43,6 +43,7 @@ settings "$pictures" 'arch = resnet20' >resnet20.ini
 settings "$pictures" $'arch = mobilenet_v1\nmultiplier = 0.125' >mobilenet.ini
 settings "$scenes" $'arch = mobilenet_ssd\nmultiplier = 0.05' >detector.ini
 printf '[detect]\nscore_threshold = 0.001\n' >>detector.ini
+settings "$pictures" 'arch = resnet' >resnet.ini
 settings "$faces" 'filters = 8, 12' >attributes.ini
 settings "$pictures" '' | sed '/^\[model\]$/d' >layers.ini
 cat "$QAT_SOURCE_ROOT/tests/e2e/data/every_layer.ini" >>layers.ini
@@ -108,6 +109,17 @@ predicted=$((8 * 61050 / 2 + 8 * (2 * (33 + 65 + 129 + 129) + 2 + 3)))
 sent=$(sed -n 's/^2,[01],[0-9.]*,//p' bytes/ranks.csv | sort -u)
 if [ "$sent" = $((predicted + 32)) ]; then ok "a step sends $predicted bytes"; else
     not_ok "a step sends '$sent' bytes, predicted $predicted and 32"
+fi
+
+# ---------------------------------------------------------------- gradients travel while backward runs
+# Sums of batch norm (channel 0) that begin and end while a bucket of gradients (channel 1) is on its way
+wide="--set model.depth=20 --set model.width=32 --set train.steps=3"
+# shellcheck disable=SC2086
+QAT_RANKS_TIMELINE=line check "timeline" train 2 resnet.ini wide $wide
+overlapped=$(awk -F, 'FNR == 1 { n = 0; next } $2 == 0 { begin[++n] = $3 }
+    $2 == 1 { for (i = 1; i <= n; i++) if (begin[i] > $3 && begin[i] < $5) { found++; break } } END { print found + 0 }' line.*.csv)
+if [ "$overlapped" -gt 0 ]; then ok "$overlapped buckets of gradients travelled while backward went on"; else
+    not_ok "no bucket of gradients travelled while backward went on"
 fi
 
 # ---------------------------------------------------------------- shards count, and must suffice
