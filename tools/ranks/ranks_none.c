@@ -7,6 +7,10 @@
 const qat_ranks *ranks_open(int timeout)
 {
     (void)timeout;
+    if (ranks_are_many())
+        ranks_fail(
+            NULL, "qat-train",
+            "started as one of several processes, but this build has no MPI (-Dmpi=enabled)");
     return NULL;
 }
 
