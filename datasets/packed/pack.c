@@ -1,6 +1,6 @@
 /** Packs pictures with a class into shards. */
+#include "datasets/packed/pack_folder.h"
 #include "datasets/packed/shard_write.h"
-#include "datasets/packed/shards.h"
 #include "datasets/packed/tar.h"
 #include "datasets/pictures/encode.h"
 #include "datasets/pictures/image_filter.h"
@@ -8,18 +8,13 @@
 #include "datasets/readers/files.h"
 
 #include "base/files/file.h"
-#include "base/number.h"
 #include "base/parallel.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /** CHUNK pictures are made ready side by side, then written in order. */
 enum { CHUNK = 64, PATH_LENGTH = 4096, MAX_FILE_BYTES = 1 << 30, LEAST_SHARD = 1 << 16 };
-
-static const char *const prefixes[] = {"train", "val"};
 
 /** A picture that is ready to be written. */
 typedef struct ready {
@@ -181,7 +176,7 @@ static qat_status pack_splits(const qat_dataset *const data[2], const qat_pack_o
     qat_status st = c ? QAT_OK : qat_out_of_memory(err, o->folder);
     for (int s = 0; !st && s < 2; s++) {
         qat_shard_writer w = {.folder = o->folder,
-                              .prefix = prefixes[s],
+                              .prefix = qat_pack_prefixes[s],
                               .most = o->shard_bytes ? o->shard_bytes : QAT_DEFAULT_SHARD};
         int64_t counts[2] = {0, 0}; /* written, left out */
         if (!data[s])
@@ -223,85 +218,10 @@ static qat_status check(const qat_dataset *d, const qat_pack_options *o, qat_err
     return QAT_OK;
 }
 
-/** Is it a file that packing writes: train-000000.tar, its index, what an interruption left? */
-static bool is_ours(const char *name)
-{
-    for (size_t s = 0; s < sizeof prefixes / sizeof *prefixes; s++) {
-        size_t const n = strlen(prefixes[s]);
-        const char *at = name + n + 1;
-        if (strncmp(name, prefixes[s], n) != 0 || name[n] != '-' || !qat_is_digit(*at))
-            continue;
-        while (qat_is_digit(*at))
-            at++;
-        if (strncmp(at, ".tar", 4) == 0)
-            return true;
-    }
-    return false;
-}
-
-/** It is an error if the data are read from shards in the folder that is written to. */
-static qat_status check_source(const qat_dataset *d, const char *folder, qat_error *err)
-{
-    struct stat there, here;
-    qat_arena arena = {0};
-    if (!d || !d->kind->bytes)
-        return QAT_OK;
-    const char *from = qat_files_folder_of(&arena, d->kind->file(d, 0).folder);
-    bool const same = from && stat(from, &there) == 0 && stat(folder, &here) == 0 &&
-                      there.st_dev == here.st_dev && there.st_ino == here.st_ino;
-    bool const failed = !from;
-    qat_arena_free(&arena);
-    if (failed)
-        return qat_out_of_memory(err, folder);
-    return same ? qat_fail(err, QAT_ERR_ARGUMENT,
-                           "%s: the data to pack are in this folder; pack them into another one",
-                           folder)
-                : QAT_OK;
-}
-
-/** Remove the shards of an earlier time, if that is allowed. */
-static qat_status clear(const qat_pack_options *o, const char *marker, qat_error *err)
-{
-    qat_arena arena = {0};
-    qat_names old;
-    qat_status st = qat_folder_list(&arena, o->folder, is_ours, &old, NULL, err);
-    if (!st && old.count && !o->overwrite && access(marker, F_OK) != 0)
-        st = qat_fail(err, QAT_ERR_ARGUMENT, "%s/%s is there already (--overwrite replaces it)",
-                      o->folder, old.at[0]);
-    if (!st)
-        st = qat_file_write_atomic(marker, "", 0, err);
-    for (int i = 0; !st && i < old.count; i++) {
-        const char *path = qat_dataset_join(&arena, o->folder, old.at[i]);
-        if (!path)
-            st = qat_out_of_memory(err, o->folder);
-        else
-            (void)unlink(path);
-    }
-    qat_arena_free(&arena);
-    return st;
-}
-
-static qat_status write_classes(const qat_dataset *d, const char *folder, qat_error *err)
-{
-    char path[PATH_LENGTH];
-    qat_writer text = {0};
-    qat_file_path((qat_file_name){.folder = folder, .name = "classes.txt"}, path, sizeof path);
-    if (!d->info.labels) {
-        (void)unlink(path); /* of other data */
-        return QAT_OK;
-    }
-    for (int i = 0; i < d->info.classes; i++)
-        qat_write_text(&text, "%s\n", d->info.labels[i]);
-    qat_status const st = text.failed ? qat_out_of_memory(err, path)
-                                      : qat_file_write_atomic(path, text.bytes, text.count, err);
-    qat_writer_free(&text);
-    return st;
-}
-
 qat_status qat_dataset_pack(const qat_dataset *const data[2], const qat_pack_options *o,
                             qat_pack_report *report, qat_error *err)
 {
-    char marker[PATH_LENGTH];
+    qat_pack_folder folder;
     const qat_dataset *any = data[0] ? data[0] : data[1];
     *report = (qat_pack_report){0};
     if (o->struct_size > sizeof *o)
@@ -309,19 +229,14 @@ qat_status qat_dataset_pack(const qat_dataset *const data[2], const qat_pack_opt
                         "qat_pack_options: of a later version of the library");
     if (!any || !o->folder || !*o->folder)
         return qat_fail(err, QAT_ERR_ARGUMENT, "pack: no %s", any ? "folder" : "data");
-    qat_file_path((qat_file_name){.folder = o->folder, .name = QAT_PACKING}, marker, sizeof marker);
     qat_status st = check(any, o, err);
-    if (!st)
-        st = qat_make_dirs(o->folder, err);
-    for (int s = 0; !st && s < 2; s++)
-        st = check_source(data[s], o->folder, err);
-    if (!st)
-        st = clear(o, marker, err);
-    if (!st)
-        st = write_classes(any, o->folder, err);
+    if (st)
+        return st;
+    st = qat_pack_folder_begin(&folder, data, o->folder, o->overwrite, err);
     if (!st)
         st = pack_splits(data, o, report, err);
-    if (!st && unlink(marker))
-        st = qat_fail(err, QAT_ERR_IO, "cannot remove %s", marker);
+    if (!st)
+        st = qat_pack_folder_end(&folder, err);
+    qat_pack_folder_close(&folder);
     return st;
 }

@@ -7,14 +7,20 @@
 
 #include <jpeglib.h>
 
-enum { MOST_SIDE = 65500 }; /* JPEG_MAX_DIMENSION */
+#include <jerror.h>
+
+enum {
+    MOST_SIDE = 65500, /* JPEG_MAX_DIMENSION */
+    FIRST_ROOM = 1 << 14
+};
 
 typedef struct writer {
     struct jpeg_compress_struct jpeg;
     struct jpeg_error_mgr errors;
+    struct jpeg_destination_mgr to;
     jmp_buf failed;
-    unsigned char *bytes;
-    unsigned long count;
+    uint8_t *bytes; /* of `room` */
+    size_t room;
     char message[JMSG_LENGTH_MAX];
 } writer;
 
@@ -25,12 +31,42 @@ static void leave(j_common_ptr jpeg)
     longjmp(w->failed, 1);
 }
 
+/*
+ * libjpeg's own destination in memory loses track of its memory when that cannot grow.
+ */
+
+static boolean grow(j_compress_ptr jpeg)
+{
+    writer *w = jpeg->client_data;
+    size_t const had = w->room, room = had ? 2 * had : FIRST_ROOM;
+    uint8_t *bytes = realloc(w->bytes, room);
+    if (!bytes)
+        ERREXIT1(jpeg, JERR_OUT_OF_MEMORY, 0);
+    w->bytes = bytes;
+    w->room = room;
+    w->to.next_output_byte = bytes + had;
+    w->to.free_in_buffer = room - had;
+    return TRUE;
+}
+
+static void begin(j_compress_ptr jpeg)
+{
+    (void)grow(jpeg);
+}
+
+static void end(j_compress_ptr jpeg)
+{
+    (void)jpeg;
+}
+
 static void write_picture(writer *w, const qat_picture *p, int channels, int quality)
 {
     struct jpeg_compress_struct *jpeg = &w->jpeg;
     size_t const stride = (size_t)p->width * (size_t)channels;
     jpeg_create_compress(jpeg);
-    jpeg_mem_dest(jpeg, &w->bytes, &w->count);
+    w->to = (struct jpeg_destination_mgr){
+        .init_destination = begin, .empty_output_buffer = grow, .term_destination = end};
+    jpeg->dest = &w->to;
     jpeg->image_height = (JDIMENSION)p->height;
     jpeg->image_width = (JDIMENSION)p->width;
     jpeg->input_components = channels;
@@ -73,7 +109,7 @@ qat_status qat_picture_encode_jpeg(const qat_picture *p, int channels, int quali
     qat_status st = QAT_OK;
     if (good) {
         *bytes = w->bytes;
-        *count = w->count;
+        *count = w->room - w->to.free_in_buffer;
     } else {
         free(w->bytes);
         st = qat_fail(err, QAT_ERR_NOMEM, "%s: cannot be written as a JPEG: %s", about, w->message);

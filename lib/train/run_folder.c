@@ -1,14 +1,13 @@
 #define _XOPEN_SOURCE 700 /* realpath */
 #include "train/run_folder.h"
+#include "base/files/file.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 qat_status qat_run_path(char path[QAT_RUN_PATH_MAX], const char *dir, const char *name,
@@ -22,12 +21,7 @@ qat_status qat_run_path(char path[QAT_RUN_PATH_MAX], const char *dir, const char
 
 qat_status qat_run_lock(int *lock, const char *dir, qat_error *err)
 {
-    *lock = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (*lock < 0)
-        return qat_fail(err, QAT_ERR_IO, "%s: %s", dir, strerror(errno));
-    if (flock(*lock, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
-        return qat_fail(err, QAT_ERR_STATE, "%s: another run is writing there", dir);
-    return QAT_OK;
+    return qat_folder_lock(lock, dir, "another run", err);
 }
 
 /* ------------------------------------------------------------------ names */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -203,9 +204,8 @@ qat_status qat_file_read_at(int fd, const char *path, uint64_t offset, void *byt
         if (n < 0)
             return qat_file_fail(err, "read", path, errno);
         if (n == 0)
-            return qat_fail(err, QAT_ERR_FORMAT,
-                            "%s: truncated, the file has no byte %llu",
-                            path, (unsigned long long)offset);
+            return qat_fail(err, QAT_ERR_FORMAT, "%s: truncated, the file has no byte %llu", path,
+                            (unsigned long long)offset);
         to += n;
         offset += (uint64_t)n;
         count -= (size_t)n;
@@ -241,4 +241,14 @@ qat_status qat_file_look_at(const char *path, uint8_t *start, size_t room, qat_f
 unsigned long long qat_mib(uint64_t bytes)
 {
     return bytes ? (bytes - 1) / (1 << 20) + 1 : 0;
+}
+
+qat_status qat_folder_lock(int *lock, const char *dir, const char *who, qat_error *err)
+{
+    *lock = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*lock < 0)
+        return qat_fail(err, QAT_ERR_IO, "%s: %s", dir, strerror(errno));
+    if (flock(*lock, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
+        return qat_fail(err, QAT_ERR_STATE, "%s: %s is writing there", dir, who);
+    return QAT_OK;
 }

@@ -69,6 +69,12 @@ typedef qat_status qat_file_check(const void *context, const char *path, qat_err
 qat_status qat_file_write_checked(const char *path, const void *bytes, size_t count,
                                   qat_file_check *check, const void *context, qat_error *err);
 
+/**
+ * Lock a folder for one writer. *lock is held until it is closed or the program ends in any way. On
+ * a file system without locks, *lock holds nothing. who: for the message, "another run".
+ */
+qat_status qat_folder_lock(int *lock, const char *dir, const char *who, qat_error *err);
+
 /** Does the path name something that cannot be replaced, such as a device or a pipe? */
 bool qat_file_is_special(const char *path);
 

@@ -29,6 +29,22 @@ check "--overwrite" pack four --overwrite
 check "leaves the same" diff -r one four
 refuses "into the folder of the data" 2 "pack them into another one" "$tools/qat-data" pack tar:one one --overwrite
 check "nothing was lost" diff -r one four
+mkdir -p parts/train
+cp one/train-000000.* one/val-* parts && cp one/train-000001.* parts/train
+refuses "into the folder of some of the data" 2 "pack them into another one" \
+    "$tools/qat-data" pack tar:parts parts/train --overwrite
+check "nothing was lost there" cmp one/train-000001.tar parts/train/train-000001.tar
+check "the splits one after the other: training" pack apart --only train
+check "and test" pack apart --only test
+check "are the same as both together" diff -r one apart
+touch apart/train-1.tar.gz apart/val-0.tarball apart/train-1.names.csv
+printf 'mine\n' >apart/classes.txt
+refuses "a classes.txt that is there" 2 "apart/classes.txt is there already" \
+    "$tools/qat-data" pack shapes apart --only test --set data.test_count=80
+check "--overwrite of a split" pack apart --only test --overwrite
+check "leaves other files alone" test -e apart/train-1.tar.gz -a -e apart/val-0.tarball -a -e apart/train-1.names.csv
+rm apart/train-1.* apart/val-0.tarball
+check "and the other split" diff -r one apart
 check "one split" "$tools/qat-data" pack one small --only train --resize 16
 has "is one shard, smaller" "^train: 600 pictures in 1 shard" out.txt
 check "has no test split" test ! -e small/val-000000.tar
@@ -104,12 +120,17 @@ touch cut/PACKING
 refuses "packing that did not end" 1 "packing began but did not end here" "$tools/qat-data" list cut
 check "begins anew" pack cut
 check "and is whole then" diff -r one cut
+printf 'train\n' >cut/PACKING
+refuses "packing of one split that did not end, and the other one" 1 "packing of its train shards began but did not end" \
+    pack cut --only test --overwrite
+rm cut/PACKING
 "$tools/qat-data" pack shapes killed --set data.train_count=8000 --shard-size 64K >/dev/null 2>&1 &
 pid=$!
 for _ in $(seq 600); do
     [ -e killed/train-000000.tar ] && break
     sleep 0.05
 done
+refuses "packing into it beside it" 1 "another program is writing there" pack killed
 kill -9 $pid
 wait $pid 2>/dev/null
 refuses "packing that was killed" 1 "packing began but did not end here" "$tools/qat-data" list killed
