@@ -201,10 +201,9 @@ typedef struct qi_node {
     int32_t fraction;        /* fractional bits of the accumulator, 0..QI_MAX_FRACTION */
     int64_t max_accumulator; /* the largest |accumulator| that this layer can reach; 0: it has no
                                 accumulator */
-    int32_t
-        in_place; /* output 0 may take the memory of input 0; not set unless kernel->in_place is */
-    size_t scratch_bytes;  /* from kernel->scratch */
-    size_t scratch_offset; /* in the arena */
+    int32_t in_place;        /* as kernel->in_place; 0 if the driver of a host may not do so */
+    size_t scratch_bytes;    /* from kernel->scratch */
+    size_t scratch_offset;   /* in the arena */
 } qi_node;
 
 /** What a kernel gets when it runs, with all indices resolved to pointers. */
@@ -232,7 +231,14 @@ typedef enum qi_products {
                                  the constants that are not int32 */
 } qi_products;
 
-enum { QI_SAME_BYTES = 2 }; /* of qi_kernel.in_place */
+/** Of qi_kernel.in_place. */
+enum {
+    QI_OVER_FIRST = 1,     /* output 0 may lie over input 0 */
+    QI_SAME_BYTES = 2,     /* the output is input 0, byte by byte: reshape */
+    QI_OVER_EITHER = 3,    /* output 0 may lie over input 0 or over input 1 */
+    QI_PART_OF_INPUT = 4,  /* built-in ops alone: strided_slice */
+    QI_PARTS_OF_OUTPUT = 5 /* built-in ops alone: concat */
+};
 enum { QI_MAX_FRACTION = 15 };
 
 /**
@@ -246,10 +252,11 @@ typedef struct qi_kernel {
     size_t (*scratch)(const qi_model *model, const qi_node *node); /* NULL: none */
     void (*run)(const qi_call *call);
     /**
-     * Nonzero: run also works with out[0] == in[0], if both have the same number of bytes. It must
-     * then read no value of input 0 after it wrote that place. The planner uses this to save
-     * memory. QI_SAME_BYTES: the output is input 0, byte by byte, so both may lie there even while
-     * others read input 0.
+     * QI_OVER_FIRST: run also works with out[0] == in[0], if both have the same number of bytes. It
+     * must then read no value of input 0 after it wrote that place. The planner uses this to save
+     * memory. QI_OVER_EITHER: it works with out[0] == in[1], too, under the same conditions.
+     * QI_SAME_BYTES: the output is input 0, byte by byte, so both may lie there even while others
+     * read input 0. 0: none of these.
      */
     int in_place;
     qi_products products; /* what qi_model_macs counts; check has seen the weights */
@@ -323,6 +330,14 @@ qi_status qi_model_init_with(qi_model **model, const void *qm, size_t qm_bytes,
 
 /** The size in bytes of the QI_ALIGN-aligned arena that qi_run needs. */
 size_t qi_arena_bytes(const qi_model *model);
+
+/**
+ * The RAM of a model: inputs, outputs, states, activations and scratch, which share memory where
+ * they are not needed at the same time. It is the arena without the pointers of a call at its
+ * start, and what a C file has (qat_c_write). The stack is not part of it, nor are buffers of the
+ * program.
+ */
+size_t qi_model_ram(const qi_model *model);
 
 /**
  * The multiply-adds that one run takes, including taps in the padding, a pool's sums, and products

@@ -208,13 +208,13 @@ static bool release(struct guarded *g, const char *what, const char *which)
     return whole;
 }
 
-static void run_core(const one_node *n, void *y)
+static void run_core(const one_node *n, const void *const *in, void *y)
 {
     const qi_kernel *kernel = n->node.kernel;
     size_t const bytes = kernel->scratch ? kernel->scratch(&n->model, &n->node) : 0;
     void *scratch = malloc(bytes + 1);
     void *out[] = {y};
-    qi_call const call = {&n->model, &n->node, n->in, out, scratch};
+    qi_call const call = {&n->model, &n->node, in, out, scratch};
     if (!scratch)
         abort();
     kernel->run(&call);
@@ -248,24 +248,42 @@ static bool same(const one_node *n, const uint8_t *got, const uint8_t *expected,
     return true;
 }
 
-/** Run the same tiles in place: input 0 is copied to where the output is. */
-static bool compare_in_place(const one_node *n, const qi_fast *fast, qi_fast_call call,
+/** May the output lie over input k? */
+static bool may_replace(const one_node *n, int32_t k)
+{
+    int const in_place = n->node.kernel->in_place;
+    const qi_tensor *x = &n->tensors[n->inputs[k]];
+    return (k == 0 ? in_place == QI_OVER_FIRST || in_place == QI_OVER_EITHER
+                   : k < n->node.n_inputs && in_place == QI_OVER_EITHER) &&
+           x->kind == QI_ACTIVATION && x->bytes == n->tensors[n->output].bytes;
+}
+
+/**
+ * Run the core, and the same tiles of the driver, in place: input k is copied to where the output
+ * is.
+ */
+static bool compare_in_place(const one_node *n, const qi_fast *fast, qi_fast_call call, int32_t k,
                              const struct guarded *scratch, const uint8_t *expected,
                              const char *what)
 {
     size_t const bytes = n->tensors[n->output].bytes;
-    const qi_tensor *x = &n->tensors[n->inputs[0]];
-    if (!fast->in_place || !n->node.kernel->in_place || x->kind != QI_ACTIVATION ||
-        x->bytes != bytes)
-        return true;
-    char which[320];
-    snprintf(which, sizeof which, "%s, in place", what);
-    struct guarded both = guard(bytes, (size_t)node_random_in(n->seed, 0, 63), n->seed);
-    memcpy(both.bytes, n->in[0], bytes);
-    call.in[0] = call.out = both.bytes;
-    run_tiles(n, fast, &call, scratch);
-    bool const good = same(n, both.bytes, expected, which);
-    return release(&both, which, "output") && good;
+    size_t const item = qi_type_bytes(n->tensors[n->output].type);
+    bool good = true;
+    for (int core = fast->in_place ? 0 : 1; core < 2 && may_replace(n, k); core++) {
+        char which[320];
+        snprintf(which, sizeof which, "%s, over input %d%s", what, (int)k, core ? ", core" : "");
+        size_t const shift = (size_t)node_random_in(n->seed, 0, 63) & ~(item - 1);
+        struct guarded both = guard(bytes, shift, n->seed);
+        memcpy(both.bytes, n->in[k], bytes);
+        call.in[k] = call.out = both.bytes;
+        if (core)
+            run_core(n, call.in, both.bytes);
+        else
+            run_tiles(n, fast, &call, scratch);
+        good &= same(n, both.bytes, expected, which);
+        good &= release(&both, which, "output");
+    }
+    return good;
 }
 
 bool node_compare(one_node *n, const qi_fast *fast, const qi_isa *isa, const char *what,
@@ -295,10 +313,11 @@ bool node_compare(one_node *n, const qi_fast *fast, const qi_isa *isa, const cha
     memcpy(call.in, n->in, sizeof n->in);
     if (fast->packed_bytes)
         fast->pack(isa, &n->model, &n->node, packed.bytes);
-    run_core(n, expected);
+    run_core(n, n->in, expected);
     run_tiles(n, fast, &call, &scratch);
     bool good = same(n, out.bytes, expected, what);
-    good &= compare_in_place(n, fast, call, &scratch, expected, what);
+    good &= compare_in_place(n, fast, call, 0, &scratch, expected, what);
+    good &= compare_in_place(n, fast, call, 1, &scratch, expected, what);
     good &= release(&packed, what, "packed weights");
     good &= release(&scratch, what, "scratch");
     good &= release(&out, what, "output");

@@ -47,13 +47,42 @@ static const char *function_of(co *o, const qi_code *code, const qi_call *call)
     return name;
 }
 
-/** A reshape whose output the planner put where the input is. */
+/** Where concat puts an input if its parts lie side by side: the inputs before it. */
+static size_t place_in_output(const co *o, const qi_node *node, int32_t input)
+{
+    size_t at = qi_tensor_at(o->model, node->outputs[0])->offset;
+    for (int32_t i = 0; i < input; i++)
+        at += qi_tensor_at(o->model, node->inputs[i])->bytes;
+    return at;
+}
+
+/** Is the input already where the node would copy it? Inputs and outputs overlap nowhere else. */
+static bool is_there(const co *o, const qi_node *node, int32_t input)
+{
+    const qi_tensor *x = qi_tensor_at(o->model, node->inputs[input]);
+    const qi_tensor *y = qi_tensor_at(o->model, node->outputs[0]);
+    if (x->kind != QI_ACTIVATION)
+        return false;
+    switch (node->kernel->in_place) {
+    case QI_SAME_BYTES:
+        return y->offset == x->offset;
+    case QI_PART_OF_INPUT:
+        return y->offset >= x->offset && y->offset < x->offset + x->bytes;
+    case QI_PARTS_OF_OUTPUT:
+        return x->offset == place_in_output(o, node, input);
+    default:
+        return false;
+    }
+}
+
+/** An op that copies, whose output the planner put where the inputs are. */
 static bool is_nothing(const co *o, const qi_node *node)
 {
-    const qi_tensor *x = qi_tensor_at(o->model, node->inputs[0]);
-    const qi_tensor *y = qi_tensor_at(o->model, node->outputs[0]);
-    return node->kernel->in_place == QI_SAME_BYTES && x->kind != QI_CONSTANT &&
-           x->offset == y->offset;
+    int32_t const copies = node->kernel->in_place == QI_PARTS_OF_OUTPUT ? node->n_inputs : 1;
+    bool is_nothing = true;
+    for (int32_t i = 0; i < copies; i++)
+        is_nothing = is_nothing && is_there(o, node, i);
+    return is_nothing;
 }
 
 static qat_status prepare(co *o, co_layer *layer, const qi_node *node)
@@ -108,40 +137,79 @@ int32_t co_structs_of(const co_layer *layer)
     return layer->code->per_input ? layer->node->n_inputs : 1;
 }
 
-static qat_status write_params(co *o, const co_layer *layer)
+/** The text of a layer's parameters. */
+static qat_status describe(co *o, co_layer *layer)
 {
     co_pointers const pointers = {co_write_pointer, o};
-    int const number = (int)(layer - o->layers) + 1;
-    int32_t const structs = co_structs_of(layer);
     bool const is_list = layer->code->per_input;
     qat_status st = QAT_OK;
-    qat_write_text(&o->c, "static const %s layer_%d", layer->code->type, number);
-    if (is_list)
-        qat_write_text(&o->c, "[%d] = {\n", (int)structs);
-    else
-        qat_write_text(&o->c, " = ");
-    for (int32_t i = 0; i < structs && !st; i++) {
-        st = co_write_struct(&o->c, &o->pieces, layer->code->type,
+    qat_write_text(&layer->text, is_list ? "{\n" : "");
+    for (int32_t i = 0; i < co_structs_of(layer) && !st; i++) {
+        st = co_write_struct(&layer->text, &o->pieces, layer->code->type,
                              (const uint8_t *)layer->params + (size_t)i * layer->code->bytes,
                              layer->code->bytes, &pointers, o->err);
-        qat_write_text(&o->c, is_list ? ",\n" : "");
+        qat_write_text(&layer->text, is_list ? ",\n" : "");
     }
-    qat_write_text(&o->c, is_list ? "};\n\n" : ";\n\n");
+    qat_write_text(&layer->text, is_list ? "}" : "");
+    return st ? st : layer->text.failed ? qat_out_of_memory(o->err, NULL) : QAT_OK;
+}
+
+static bool have_same_params(const co_layer *a, const co_layer *b)
+{
+    return !b->is_nothing && a->code == b->code && a->text.count == b->text.count &&
+           memcmp(a->text.bytes, b->text.bytes, a->text.count) == 0;
+}
+
+/** Row bands have many layers that are the same but for where their tensors are. */
+static qat_status describe_all(co *o)
+{
+    qat_status st = QAT_OK;
+    for (int32_t i = 0; i < qi_node_count(o->model) && !st; i++) {
+        co_layer *layer = &o->layers[i];
+        layer->same = i;
+        if (layer->is_nothing)
+            continue;
+        st = describe(o, layer);
+        for (int32_t k = 0; k < i && !st && layer->same == i; k++)
+            if (have_same_params(layer, &o->layers[k]))
+                layer->same = k;
+    }
     return st;
+}
+
+static void write_params(co *o, int32_t n)
+{
+    const co_layer *layer = &o->layers[n];
+    if (layer->is_nothing) {
+        qat_write_text(&o->c, "/* Its output is there already. */\n\n");
+        return;
+    }
+    if (layer->same != n) {
+        qat_write_text(&o->c, "/* Its parameters are those of layer %d. */\n\n",
+                       (int)layer->same + 1);
+        return;
+    }
+    qat_write_text(&o->c, "static const %s layer_%d", layer->code->type, (int)n + 1);
+    if (layer->code->per_input)
+        qat_write_text(&o->c, "[%d]", (int)co_structs_of(layer));
+    qat_write_text(&o->c, " = %.*s;\n\n", (int)layer->text.count, (const char *)layer->text.bytes);
 }
 
 qat_status co_write_layers(co *o)
 {
-    qat_status st = QAT_OK;
+    qat_status const st = describe_all(o);
     for (int32_t i = 0; i < qi_node_count(o->model) && !st; i++) {
         co_write_layer_comment(o, &o->layers[i]);
         co_write_constants(o, i);
-        if (o->layers[i].is_nothing)
-            qat_write_text(&o->c, "/* Its output is its input, in the same place. */\n\n");
-        else
-            st = write_params(o, &o->layers[i]);
+        write_params(o, i);
     }
     return st;
+}
+
+void co_free_layers(co *o)
+{
+    for (int32_t i = 0; o->layers && i < qi_node_count(o->model); i++)
+        qat_writer_free(&o->layers[i].text);
 }
 
 /* ------------------------------------------------------------------ calls */
@@ -158,8 +226,7 @@ static void write_place(co *o, const qi_tensor *t)
 static void write_call(co *o, const co_layer *layer, int32_t first, int32_t end)
 {
     const qi_node *node = layer->node;
-    int const number = (int)(layer - o->layers) + 1;
-    qat_write_text(&o->c, "        %s(&layer_%d", layer->function, number);
+    qat_write_text(&o->c, "        %s(&layer_%d", layer->function, (int)layer->same + 1);
     if (layer->code->per_input)
         qat_write_text(&o->c, "[%d]", (int)first);
     for (int32_t i = first; i < end; i++)
@@ -186,7 +253,8 @@ void co_write_calls(co *o, const co_layer *layer)
     if (layer->is_nothing)
         return;
     for (int32_t i = 0; layer->code->per_input && i < inputs; i++)
-        write_call(o, layer, i, i + 1);
+        if (!is_there(o, layer->node, i))
+            write_call(o, layer, i, i + 1);
     if (!layer->code->per_input)
         write_call(o, layer, 0, inputs);
 }

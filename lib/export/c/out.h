@@ -19,8 +19,10 @@ typedef struct co_layer {
     const qi_code *code;
     const char *function; /* that runs it */
     bool has_scratch;     /* does the function take scratch memory? */
-    bool is_nothing;      /* its output is its input, in the same place */
+    bool is_nothing;      /* its output is there already, for example where its input is */
     void *params;         /* the struct, or one for each input */
+    qat_writer text;      /* their initialisers */
+    int32_t same;         /* the first layer whose parameters are the same; mostly itself */
 } co_layer;
 
 /** A constant that a layer needs. */
@@ -57,6 +59,7 @@ typedef struct co {
 qat_status co_prepare_layers(co *o);
 /** A comment, the constants and the parameters of each layer. */
 qat_status co_write_layers(co *o);
+void co_free_layers(co *o);
 /** How many structs of parameters a layer has. */
 int32_t co_structs_of(const co_layer *layer);
 /** The calls that run a layer, indented by eight. */

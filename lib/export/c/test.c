@@ -61,9 +61,9 @@ static void write_multipliers(co *o, int32_t n)
         char name[CO_NAME_MAX];
         struct_name s = {&o->c, name};
         if (layer->code->per_input)
-            snprintf(name, sizeof name, "layer_%d[%d]", (int)n + 1, (int)i);
+            snprintf(name, sizeof name, "layer_%d[%d]", (int)layer->same + 1, (int)i);
         else
-            snprintf(name, sizeof name, "layer_%d", (int)n + 1);
+            snprintf(name, sizeof name, "layer_%d", (int)layer->same + 1);
         co_each_multiplier(&o->pieces, layer->code->type,
                            (const uint8_t *)layer->params + (size_t)i * layer->code->bytes,
                            write_multiplier, &s);

@@ -28,27 +28,11 @@ static qat_status open_model(co *o, const qi_host *host)
     return st ? qi_error_tell(&err, "the model", o->err) : QAT_OK;
 }
 
-static size_t least(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 /** The arena without its start, where the engine keeps pointers. */
 static void plan_arena(co *o)
 {
-    size_t start = qi_arena_bytes(o->model);
-    for (int32_t i = 0; i < qi_tensor_count(o->model); i++) {
-        const qi_tensor *t = qi_tensor_at(o->model, i);
-        if (t->kind != QI_CONSTANT)
-            start = least(start, t->offset);
-    }
-    for (int32_t i = 0; i < qi_node_count(o->model); i++) {
-        const qi_node *node = qi_node_at(o->model, i);
-        if (node->scratch_bytes)
-            start = least(start, node->scratch_offset);
-    }
-    o->arena_start = start;
-    o->arena_bytes = qi_arena_bytes(o->model) - start;
+    o->arena_bytes = qi_model_ram(o->model);
+    o->arena_start = qi_arena_bytes(o->model) - o->arena_bytes;
 }
 
 /* ------------------------------------------------------------------ features */
@@ -236,6 +220,7 @@ qat_status qat_c_write(const qi_host *model, const qat_c_options *options, qat_c
     if (options)
         o.options = *options;
     qat_status const st = write_all(&o, model);
+    co_free_layers(&o);
     qat_aligned_free(o.memory);
     qat_arena_free(&o.arena);
     *files = (qat_c_files){.source = (char *)o.c.bytes,

@@ -26,6 +26,8 @@ static const struct qi_parts parts = {
     .pool_run = qi_pool_run,
     .pool_threads = qi_pool_threads,
     .code_of = qi_code_of,
+    .plan_lifetimes = qi_plan_lifetimes,
+    .plan_arena = qi_plan_arena,
 };
 
 const struct qi_parts *qi_host_parts(void)

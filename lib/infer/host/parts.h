@@ -26,6 +26,9 @@ struct qi_parts {
     void (*pool_run)(const qi_pool_job *job);
     int (*pool_threads)(int wanted);
     const qi_code *(*code_of)(const qi_kernel *kernel);
+    /* of a model whose tensors and nodes are complete; one after the other */
+    qi_status (*plan_lifetimes)(qi_model *model, qi_error *err);
+    qi_status (*plan_arena)(qi_model *model, qi_error *err);
 };
 
 #endif

@@ -76,7 +76,8 @@ static qi_status note_scratch(const qi_steps *s, qi_model *m, int32_t index, qi_
         return qi_fail(err, QI_ERR_MEMORY, "scratch bytes of all threads", index, (int64_t)scratch,
                        MOST);
     node->scratch_bytes = scratch > node->scratch_bytes ? (size_t)scratch : node->scratch_bytes;
-    node->in_place = node->in_place && step->fast->in_place;
+    if (!step->fast->in_place)
+        node->in_place = 0;
     return QI_OK;
 }
 

@@ -9,7 +9,10 @@
 
 /* ------------------------------------------------------------------ concat, reshape */
 
-/** One input of concat: of each of `outer` rows of the output it fills some bytes. */
+/**
+ * One input of concat: of each of `outer` rows of the output it fills some bytes. The planner may
+ * have put the input there.
+ */
 typedef struct qk_concat {
     int32_t outer;
     int32_t row;      /* bytes of a row of the output */
@@ -20,7 +23,7 @@ QK_INLINE void qk_concat_run(const qk_concat *p, const void *x, void *y)
 {
     const uint8_t *from = (const uint8_t *)x;
     uint8_t *to = (uint8_t *)y + p->at;
-    for (int32_t i = 0; i < p->outer; i++, from += p->part, to += p->row)
+    for (int32_t i = 0; to != from && i < p->outer; i++, from += p->part, to += p->row)
         memcpy(to, from, (size_t)p->part);
 }
 
@@ -37,7 +40,10 @@ QK_INLINE void qk_reshape_run(const qk_reshape *p, const void *x, void *y)
 
 /* ------------------------------------------------------------------ strided_slice, transpose */
 
-/** Each output value is a copy of one input value, which moves by fixed steps along the axes. */
+/**
+ * Each output value is a copy of one input value, which moves by fixed steps along the axes. The
+ * planner may have put the output where the values are.
+ */
 typedef struct qk_walk {
     int32_t item;              /* bytes of a value */
     int32_t dims[QI_MAX_RANK]; /* of y */
@@ -64,6 +70,8 @@ QK_INLINE void qk_walk_run(const qk_walk *p, const void *x, void *y)
     ptrdiff_t const item = p->item, first = p->first;
     const uint8_t *from = (const uint8_t *)x + first * item;
     uint8_t *to = (uint8_t *)y;
+    if (to == from)
+        return;
     for (ptrdiff_t i = 0; i < p->dims[0]; i++)
         for (ptrdiff_t j = 0; j < p->dims[1]; j++)
             for (ptrdiff_t k = 0; k < p->dims[2]; k++, to += p->dims[3] * item)

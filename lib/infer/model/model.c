@@ -202,6 +202,11 @@ size_t qi_arena_bytes(const qi_model *model)
     return model->arena_bytes;
 }
 
+size_t qi_model_ram(const qi_model *model)
+{
+    return model->arena_bytes - qi_pointer_bytes(model);
+}
+
 int32_t qi_tensor_count(const qi_model *model)
 {
     return model->n_tensors;

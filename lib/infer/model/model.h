@@ -18,8 +18,8 @@ typedef struct qi_span {
     int32_t first;  /* step that writes it, or QI_NEVER */
     int32_t last;   /* last step that reads it; for a root, also of tensors that share its memory */
     uint32_t bytes; /* rounded up to QI_ALIGN */
-    uint32_t offset; /* in the arena */
-    int32_t root;    /* the tensor whose memory this one shares, or itself */
+    uint32_t offset; /* of a root in the arena, of others in the memory of their root */
+    int32_t root;    /* the tensor in whose memory this one lies, or itself */
     int32_t next;    /* next placed span by offset; -1: the last; or QI_UNPLACED */
 } qi_span;
 
@@ -108,6 +108,17 @@ int qm_is_scale(uint32_t bits);
  * states that nothing reads are errors.
  */
 qi_status qi_plan_lifetimes(qi_model *model, qi_error *err);
+/** Bytes for the pointers of one call, at the start of the arena; see run.c. */
+uint32_t qi_pointer_bytes(const qi_model *model);
+/**
+ * Decide which tensors share memory, after qi_plan_lifetimes. The lifetime of a root becomes that
+ * of all tensors in its memory.
+ * @param parts  may tensors be parts of others (strided_slice, concat)?
+ * @return       1 if any is
+ */
+int qi_share_memory(qi_model *model, int parts);
+/** The tensor whose memory holds this tensor, at byte *at. */
+int32_t qi_root_of(const qi_model *model, int32_t tensor, uint32_t *at);
 /**
  * Give activations and scratch their offsets in the arena. May be repeated after qi_plan_lifetimes.
  */

@@ -12,9 +12,9 @@
 #include "infer/arithmetic/fixedpoint.h"
 #include "infer/kernels/parts/memory.h"
 #include "infer/kernels/parts/requant.h"
+#include "infer/kernels/parts/window.h"
 #include "infer/kernels/tile.h"
 #include "infer/kernels/values.h"
-#include "infer/kernels/parts/window.h"
 #include "infer/model/model.h"
 #include "infer/model/packing.h"
 
@@ -165,6 +165,9 @@ enum {
     QI_ADD_CLAMP_HI
 };
 enum { QI_MUL_MULT, QI_MUL_SHIFT, QI_MUL_CLAMP_LO, QI_MUL_CLAMP_HI };
+enum { QI_CONCAT_AXIS, QI_CONCAT_PARAMS };
+/** of strided_slice: each has QI_MAX_RANK parameters */
+enum { QI_SLICE_BEGIN = 0, QI_SLICE_STRIDE = QI_MAX_RANK, QI_SLICE_PARAMS = 2 * QI_MAX_RANK };
 
 /* ------------------------------------------------------------------ windows */
 

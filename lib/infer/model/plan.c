@@ -4,14 +4,10 @@
  *   arena  | pointers of one call | states | activations and scratch, at planned offsets |
  *
  * A span lives from the step that writes it to the last step that reads it, both included. So the
- * inputs, outputs and scratch of an op never overlap. States live always, and what a state becomes
- * lives until the end of the run. The largest span is placed first, each at the
- * lowest offset where it overlaps no placed span of its own time (first fit). Two kinds of op take
- * no memory for their output, which shares the memory of input 0. A reshape of an activation always
- * does. An op that may run in place does if nothing else needs what it overwrites:
- *
- *   x  |-----------|            last read by the op
- *   y              |--------|   as many bytes as x, and no other input of the op in x's memory
+ * inputs, outputs and scratch of an op never overlap, but for those that share memory (share.c).
+ * States live always, and what a state becomes lives until the end of the run. The largest span is
+ * placed first, each at the lowest offset where it overlaps no placed span of its own time (first
+ * fit).
  */
 #include "infer/model/model.h"
 
@@ -101,44 +97,6 @@ qi_status qi_plan_lifetimes(qi_model *m, qi_error *err)
     return st ? st : end_states(m, err);
 }
 
-/* ------------------------------------------------------------------ shared memory */
-
-/** Is input 0 the only input that lies in its memory? */
-static int is_alone(const qi_model *m, const qi_node *node)
-{
-    for (int32_t i = 1; i < node->n_inputs; i++)
-        if (m->tensors[node->inputs[i]].kind == QI_ACTIVATION &&
-            m->spans[node->inputs[i]].root == m->spans[node->inputs[0]].root)
-            return 0;
-    return 1;
-}
-
-/** Does output 0 of the node at `step` share the memory of input 0? */
-static int shares(const qi_model *m, int32_t step)
-{
-    const qi_node *node = &m->nodes[step];
-    const qi_tensor *x = &m->tensors[node->inputs[0]], *y = &m->tensors[node->outputs[0]];
-    if (x->kind != QI_ACTIVATION)
-        return 0;
-    if (node->kernel->in_place == QI_SAME_BYTES)
-        return 1;
-    return node->in_place && x->bytes == y->bytes &&
-           m->spans[m->spans[node->inputs[0]].root].last == step && is_alone(m, node);
-}
-
-/** Find the roots, and for each root the last step that reads any tensor in its memory. */
-static void share_memory(qi_model *m)
-{
-    for (int32_t i = 0; i < m->n_nodes; i++) {
-        qi_span *y = &m->spans[m->nodes[i].outputs[0]];
-        if (!shares(m, i))
-            continue;
-        y->root = m->spans[m->nodes[i].inputs[0]].root;
-        qi_span *root = &m->spans[y->root];
-        root->last = y->last > root->last ? y->last : root->last;
-    }
-}
-
 /* ------------------------------------------------------------------ offsets */
 
 /** Does the span need memory of its own? */
@@ -193,8 +151,7 @@ static int32_t largest_unplaced(const qi_model *m)
     return best;
 }
 
-/** Bytes for the pointers of one call, at the start of the arena; see run.c. */
-static uint32_t pointer_bytes(const qi_model *m)
+uint32_t qi_pointer_bytes(const qi_model *m)
 {
     int32_t most = 0;
     for (int32_t i = 0; i < m->n_nodes; i++) {
@@ -220,20 +177,24 @@ static uint64_t place_states(qi_model *m, uint64_t start)
 static void publish(qi_model *m, uint32_t start)
 {
     for (int32_t i = 0; i < m->n_tensors; i++)
-        if (m->tensors[i].kind == QI_ACTIVATION)
-            m->tensors[i].offset = start + m->spans[m->spans[i].root].offset;
+        if (m->tensors[i].kind == QI_ACTIVATION) {
+            uint32_t at;
+            int32_t const root = qi_root_of(m, i, &at);
+            m->tensors[i].offset = start + m->spans[root].offset + at;
+        }
     for (int32_t i = 0; i < m->n_nodes; i++)
         m->nodes[i].scratch_offset = start + m->spans[m->n_tensors + i].offset;
 }
 
-qi_status qi_plan_arena(qi_model *m, qi_error *err)
+/** Plan the arena from lifetimes that were just found. */
+static qi_status plan_once(qi_model *m, int parts, int *has_parts, qi_error *err)
 {
-    uint64_t end = place_states(m, pointer_bytes(m));
+    uint64_t end = place_states(m, qi_pointer_bytes(m));
     int32_t head = -1;
     if (end > QM_MAX_ARENA_BYTES)
         return qi_fail(err, QI_ERR_MEMORY, "bytes of states", -1, (int64_t)end, QM_MAX_ARENA_BYTES);
     uint32_t const start = (uint32_t)end;
-    share_memory(m);
+    *has_parts = qi_share_memory(m, parts);
     for (int32_t i = 0; i < m->n_nodes; i++)
         m->spans[m->n_tensors + i] = (qi_span){.first = i,
                                                .last = i,
@@ -253,4 +214,25 @@ qi_status qi_plan_arena(qi_model *m, qi_error *err)
     publish(m, start);
     m->arena_bytes = (size_t)end;
     return QI_OK;
+}
+
+static qi_status plan_again(qi_model *m, int parts, qi_error *err)
+{
+    int has_parts;
+    qi_status const st = qi_plan_lifetimes(m, err);
+    return st ? st : plan_once(m, parts, &has_parts, err);
+}
+
+/** Parts inside of other tensors mostly save memory, but not always: the smaller plan is taken. */
+qi_status qi_plan_arena(qi_model *m, qi_error *err)
+{
+    int has_parts;
+    qi_status const with = plan_once(m, 1, &has_parts, err);
+    size_t const bytes = m->arena_bytes;
+    if (!has_parts)
+        return with;
+    qi_status const without = plan_again(m, 0, err);
+    if (!with && (without || m->arena_bytes >= bytes))
+        return plan_again(m, 1, err);
+    return without;
 }

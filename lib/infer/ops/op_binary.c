@@ -284,36 +284,51 @@ static void run_prelu(const qi_call *call)
     run(call, fill_prelu, qk_prelu_run);
 }
 
-const qi_kernel qi_kernel_add = {
-    .name = "add", .check = check_add, .scratch = scratch, .run = run_add, .in_place = 1};
-const qi_kernel qi_kernel_sub = {
-    .name = "sub", .check = check_add, .scratch = scratch, .run = run_sub, .in_place = 1};
+const qi_kernel qi_kernel_add = {.name = "add",
+                                 .check = check_add,
+                                 .scratch = scratch,
+                                 .run = run_add,
+                                 .in_place = QI_OVER_EITHER};
+const qi_kernel qi_kernel_sub = {.name = "sub",
+                                 .check = check_add,
+                                 .scratch = scratch,
+                                 .run = run_sub,
+                                 .in_place = QI_OVER_EITHER};
 const qi_kernel qi_kernel_squared_difference = {.name = "squared_difference",
                                                 .check = check_add,
                                                 .scratch = scratch,
                                                 .run = run_squared_difference,
-                                                .in_place = 1};
+                                                .in_place = QI_OVER_EITHER};
 const qi_kernel qi_kernel_compare = {.name = "compare",
                                      .check = check_compare,
                                      .scratch = scratch,
                                      .run = run_compare,
-                                     .in_place = 1};
-const qi_kernel qi_kernel_mul = {
-    .name = "mul", .check = check_mul, .scratch = scratch, .run = run_mul, .in_place = 1};
-const qi_kernel qi_kernel_div = {
-    .name = "div", .check = check_div, .scratch = scratch, .run = run_div, .in_place = 1};
+                                     .in_place = QI_OVER_EITHER};
+const qi_kernel qi_kernel_mul = {.name = "mul",
+                                 .check = check_mul,
+                                 .scratch = scratch,
+                                 .run = run_mul,
+                                 .in_place = QI_OVER_EITHER};
+const qi_kernel qi_kernel_div = {.name = "div",
+                                 .check = check_div,
+                                 .scratch = scratch,
+                                 .run = run_div,
+                                 .in_place = QI_OVER_EITHER};
 const qi_kernel qi_kernel_maximum = {.name = "maximum",
                                      .check = check_extreme,
                                      .scratch = scratch,
                                      .run = run_maximum,
-                                     .in_place = 1};
+                                     .in_place = QI_OVER_EITHER};
 const qi_kernel qi_kernel_minimum = {.name = "minimum",
                                      .check = check_extreme,
                                      .scratch = scratch,
                                      .run = run_minimum,
-                                     .in_place = 1};
-const qi_kernel qi_kernel_prelu = {
-    .name = "prelu", .check = check_prelu, .scratch = scratch, .run = run_prelu, .in_place = 1};
+                                     .in_place = QI_OVER_EITHER};
+const qi_kernel qi_kernel_prelu = {.name = "prelu",
+                                   .check = check_prelu,
+                                   .scratch = scratch,
+                                   .run = run_prelu,
+                                   .in_place = QI_OVER_EITHER};
 
 #define CODE(op, fill) const qi_code qi_code_##op = {"qk_pairs", sizeof(qk_pairs), fill, NULL, 0, 0}
 CODE(add, fill_sum);

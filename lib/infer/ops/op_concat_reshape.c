@@ -3,19 +3,17 @@
 #include "infer/model/code.h"
 #include "infer/model/op.h"
 
-enum { AXIS, CONCAT_PARAMS };
-
 /* ------------------------------------------------------------------ concat */
 
 static qi_status check_concat(const qi_model *model, const qi_node *node, int32_t index,
                               qi_error *err)
 {
     qi_checker c = {model, node, index, err, QI_OK};
-    if (!qi_rule_counts(&c, 1, QM_MAX_NODE_INPUTS, CONCAT_PARAMS, QI_ROUND_NONE) ||
+    if (!qi_rule_counts(&c, 1, QM_MAX_NODE_INPUTS, QI_CONCAT_PARAMS, QI_ROUND_NONE) ||
         !qi_rule_any_codes(&c, 0, node->n_inputs - 1))
         return c.status;
     const qi_tensor *y = qi_output(model, node);
-    int32_t const axis = node->params[AXIS];
+    int32_t const axis = node->params[QI_CONCAT_AXIS];
     if (!qi_rule_range(&c, "axis", axis, 0, y->rank - 1))
         return c.status;
     int64_t length = 0;
@@ -46,7 +44,7 @@ static size_t inner_bytes(const qi_tensor *t, int32_t axis)
 static qk_concat part_of(const qi_call *call, int32_t i, size_t at)
 {
     const qi_tensor *y = qi_output(call->model, call->node);
-    int32_t const axis = call->node->params[AXIS];
+    int32_t const axis = call->node->params[QI_CONCAT_AXIS];
     size_t const row = inner_bytes(y, axis);
     return (qk_concat){.outer = (int32_t)(y->bytes / row),
                        .row = (int32_t)row,
@@ -101,7 +99,8 @@ static void run_reshape(const qi_call *call)
     qk_reshape_run(&p, call->in[0], call->out[0]);
 }
 
-const qi_kernel qi_kernel_concat = {.name = "concat", .check = check_concat, .run = run_concat};
+const qi_kernel qi_kernel_concat = {
+    .name = "concat", .check = check_concat, .run = run_concat, .in_place = QI_PARTS_OF_OUTPUT};
 const qi_kernel qi_kernel_reshape = {
     .name = "reshape", .check = check_reshape, .run = run_reshape, .in_place = QI_SAME_BYTES};
 

@@ -246,21 +246,21 @@ const qi_kernel qi_kernel_logistic = {.name = "logistic",
                                       .check = check_sigmoid,
                                       .scratch = answers_scratch,
                                       .run = run_logistic,
-                                      .in_place = 1};
+                                      .in_place = QI_OVER_FIRST};
 const qi_kernel qi_kernel_tanh = {.name = "tanh",
                                   .check = check_sigmoid,
                                   .scratch = answers_scratch,
                                   .run = run_tanh,
-                                  .in_place = 1};
+                                  .in_place = QI_OVER_FIRST};
 const qi_kernel qi_kernel_requantize = {.name = "requantize",
                                         .check = check_requantize,
                                         .scratch = answers_scratch,
                                         .run = run_requantize,
-                                        .in_place = 1};
+                                        .in_place = QI_OVER_FIRST};
 const qi_kernel qi_kernel_cast = {
-    .name = "cast", .check = check_cast, .run = run_cast, .in_place = 1};
+    .name = "cast", .check = check_cast, .run = run_cast, .in_place = QI_OVER_FIRST};
 const qi_kernel qi_kernel_table = {
-    .name = "table", .check = check_table, .run = run_table, .in_place = 1};
+    .name = "table", .check = check_table, .run = run_table, .in_place = QI_OVER_FIRST};
 
 const qi_code qi_code_logistic = {
     "qk_sigmoid", sizeof(qk_sigmoid), fill_sigmoid, logistic_function, 0, 0};

@@ -49,6 +49,6 @@ static void run(const qi_call *call)
 }
 
 const qi_kernel qi_kernel_l2_normalization = {
-    .name = "l2_normalization", .check = check, .run = run, .in_place = 1};
+    .name = "l2_normalization", .check = check, .run = run, .in_place = QI_OVER_FIRST};
 const qi_code qi_code_l2_normalization = {
     "qk_l2_normalization", sizeof(qk_l2_normalization), fill, NULL, 0, 0};

@@ -23,16 +23,14 @@ static qk_walk walk_of(const qi_call *call, size_t distance[QI_MAX_RANK])
 
 /* ------------------------------------------------------------------ strided_slice */
 
-enum { BEGIN = 0, STRIDE = QI_MAX_RANK, SLICE_PARAMS = 2 * QI_MAX_RANK };
-
 static qi_status check_slice(const qi_model *model, const qi_node *node, int32_t index,
                              qi_error *err)
 {
     qi_checker c = {model, node, index, err, QI_OK};
-    if (!qi_rule_counts(&c, 1, 1, SLICE_PARAMS, QI_ROUND_NONE) || !qi_rule_any_codes(&c, 0, 0))
+    if (!qi_rule_counts(&c, 1, 1, QI_SLICE_PARAMS, QI_ROUND_NONE) || !qi_rule_any_codes(&c, 0, 0))
         return c.status;
     const qi_tensor *x = qi_input(model, node, 0), *y = qi_output(model, node);
-    const int32_t *begin = node->params + BEGIN, *stride = node->params + STRIDE;
+    const int32_t *begin = node->params + QI_SLICE_BEGIN, *stride = node->params + QI_SLICE_STRIDE;
     qi_rule_same_codes(&c, 0);
     qi_rule(&c, x->rank == y->rank, QI_ERR_SHAPE, "rank of the output", y->rank, x->rank);
     for (int d = 0; d < QI_MAX_RANK; d++) {
@@ -48,7 +46,8 @@ static qi_status check_slice(const qi_model *model, const qi_node *node, int32_t
 
 static void fill_slice(const qi_call *call, void *params)
 {
-    const int32_t *begin = call->node->params + BEGIN, *stride = call->node->params + STRIDE;
+    const int32_t *begin = call->node->params + QI_SLICE_BEGIN,
+                  *stride = call->node->params + QI_SLICE_STRIDE;
     size_t distance[QI_MAX_RANK];
     qk_walk w = walk_of(call, distance);
     for (int d = 0; d < QI_MAX_RANK; d++) {
@@ -109,7 +108,7 @@ static void run_transpose(const qi_call *call)
 }
 
 const qi_kernel qi_kernel_strided_slice = {
-    .name = "strided_slice", .check = check_slice, .run = run_slice};
+    .name = "strided_slice", .check = check_slice, .run = run_slice, .in_place = QI_PART_OF_INPUT};
 const qi_kernel qi_kernel_transpose = {
     .name = "transpose", .check = check_transpose, .run = run_transpose};
 

@@ -109,8 +109,9 @@ static void run_log(const qi_call *call)
 }
 
 const qi_kernel qi_kernel_log_softmax = {
-    .name = "log_softmax", .check = check_log, .run = run_log, .in_place = 1};
-const qi_kernel qi_kernel_softmax = {.name = "softmax", .check = check, .run = run, .in_place = 1};
+    .name = "log_softmax", .check = check_log, .run = run_log, .in_place = QI_OVER_FIRST};
+const qi_kernel qi_kernel_softmax = {
+    .name = "softmax", .check = check, .run = run, .in_place = QI_OVER_FIRST};
 
 const qi_code qi_code_softmax = {"qk_softmax", sizeof(qk_softmax), fill, NULL, 0, 0};
 const qi_code qi_code_log_softmax = {

@@ -64,6 +64,6 @@ static void run(const qi_call *call)
 }
 
 const qi_kernel qi_kernel_softmax16 = {
-    .name = "softmax16", .check = check, .run = run, .in_place = 1};
+    .name = "softmax16", .check = check, .run = run, .in_place = QI_OVER_FIRST};
 const qi_code qi_code_softmax16 = {"qk_softmax16", sizeof(qk_softmax16),       fill,
                                    NULL,           1 << EXP | 1 << RECIPROCAL, 0};

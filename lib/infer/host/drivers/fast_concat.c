@@ -4,13 +4,13 @@
 
 #include <string.h>
 
-enum { TILE = 32768, AXIS = 0 };
+enum { TILE = 32768 };
 
 /** Values of t from the axis on: what one step of the axes before it covers. */
 static size_t inner_bytes(const qi_model *model, const qi_node *node, const qi_tensor *t)
 {
     size_t n = 1;
-    for (int d = node->params[AXIS]; d < t->rank; d++)
+    for (int d = node->params[QI_CONCAT_AXIS]; d < t->rank; d++)
         n *= (size_t)t->dims[d];
     return n;
 }
@@ -57,7 +57,7 @@ static void run(const qi_fast_call *call, int32_t index)
         size_t const part =
             inner_bytes(call->model, call->node, qi_input(call->model, call->node, i));
         const uint8_t *from = call->in[i];
-        for (size_t j = first; j < end; j++)
+        for (size_t j = first; from != to && j < end; j++) /* else the planner put it there */
             copy_part(to + j * whole, from + j * part, part);
         to += part;
     }

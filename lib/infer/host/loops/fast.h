@@ -77,8 +77,8 @@ typedef struct qi_fast {
     /** If tiles share work, this takes the place of run: the tiles first..end - 1, first < end. */
     void (*run_tiles)(const qi_fast_call *call, int32_t first, int32_t end);
     /**
-     * Nonzero: the driver is also correct with out == in[0], if the core's kernel is. A tile then
-     * writes no byte of input 0 that it, or another tile, still has to read.
+     * Nonzero: the driver is also correct with out == in[0] and out == in[1], if the core's kernel
+     * is. A tile then writes no byte of that input that it, or another tile, still has to read.
      */
     int in_place;
     int is_wide;    /* for nodes that read or write values of more than a byte; else for bytes */
