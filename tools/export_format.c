@@ -86,6 +86,52 @@ void export_set_form(const tool *me, const char *pack, const char *compact, cons
     made->again = made->form.unpacked || made->form.fixed || made->form.without;
 }
 
+/* ------------------------------------------------------------------ RAM */
+
+void export_set_ram(const tool *me, const char *ram, export_made *made)
+{
+    char *end = NULL;
+    if (!ram)
+        return;
+    if (!made->format->is_qm && !made->format->is_source)
+        tool_usage(me, "--ram is of the formats qm and c");
+    unsigned long long const n = *ram >= '1' && *ram <= '9' ? strtoull(ram, &end, 10) : 0;
+    int const shift = !end ? 0 : *end == 'K' ? 10 : *end == 'M' ? 20 : 0;
+    if (!n || n > SIZE_MAX >> 20 || end[shift > 0])
+        tool_usage(me, "--ram %s: expected a number of bytes, such as 65536 or 64K", ram);
+    made->ram.limit = (size_t)n << shift;
+    made->again = true;
+}
+
+static double more_percent(const qat_ram_plan *p)
+{
+    return p->macs_before ? 100.0 * (double)(p->macs - p->macs_before) / (double)p->macs_before : 0;
+}
+
+void export_print_ram(const export_made *made)
+{
+    const qat_ram_plan *p = &made->ram.plan;
+    if (!made->ram.limit)
+        return;
+    if (p->layers)
+        printf("RAM: %zu bytes instead of %zu: %d layers up to %s in %d bands of %d rows, %.1f %% "
+               "more multiply-adds\n",
+               p->ram, p->ram_before, p->layers, tool_shown(p->last), p->bands, (int)p->rows,
+               more_percent(p));
+    else
+        printf("RAM: %zu bytes, without bands\n", p->ram);
+}
+
+void export_json_ram(const export_made *made)
+{
+    const qat_ram_plan *p = &made->ram.plan;
+    if (made->ram.limit)
+        printf(", \"ram\": %zu, \"ram_before\": %zu, \"band_layers\": %d, \"bands\": %d, "
+               "\"band_rows\": %d, \"macs\": %lld, \"macs_before\": %lld",
+               p->ram, p->ram_before, p->layers, p->bands, (int)p->rows, (long long)p->macs,
+               (long long)p->macs_before);
+}
+
 /* ------------------------------------------------------------------ writing */
 
 qat_status export_put(const export_made *made, const char *path, const uint8_t *bytes,
@@ -165,9 +211,9 @@ static qat_status write_source(export_made *made, const qi_host *model, const ch
 
 /* ------------------------------------------------------------------ any format */
 
-qat_status export_write(void *context, const qi_host *model, const char *path, qat_error *err)
+static qat_status write_model(export_made *made, const qi_host *model, const char *path,
+                              qat_error *err)
 {
-    export_made *made = context;
     qat_write_options options = made->how;
     uint8_t *bytes = NULL;
     if (made->format->is_source)
@@ -180,5 +226,18 @@ qat_status export_write(void *context, const qi_host *model, const char *path, q
     if (!st)
         st = export_put(made, path, bytes, err);
     free(bytes);
+    return st;
+}
+
+qat_status export_write(void *context, const qi_host *model, const char *path, qat_error *err)
+{
+    export_made *made = context;
+    qi_host *fitted = NULL;
+    qat_status st = QAT_OK;
+    if (made->ram.limit)
+        st = qat_fit_ram(&fitted, model, made->ram.limit, &made->ram.plan, err);
+    if (!st)
+        st = write_model(made, fitted ? fitted : model, path, err);
+    qi_host_close(fitted);
     return st;
 }

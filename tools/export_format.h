@@ -26,19 +26,32 @@ typedef struct export_source {
     size_t header_bytes, weights_bytes;
 } export_source;
 
+/** --ram: the limit (0: none) and what became of it. */
+typedef struct export_ram {
+    size_t limit;
+    qat_ram_plan plan;
+} export_ram;
+
 /** A model on its way into a file of a format. */
 typedef struct export_made {
     const export_format *format;
     qat_write_options how; /* as the options say */
     export_source source;  /* of C source: the same */
-    bool again;            /* a .qm in another form than the one that was verified */
-    qat_qm_form form;      /* that form */
-    size_t bytes;          /* of the file, when it is written */
+    export_ram ram;
+    bool again;       /* a .qm in another form than the one that was verified */
+    qat_qm_form form; /* that form */
+    size_t bytes;     /* of the file, when it is written */
 } export_made;
 
 /** The form that --pack, --compact and --strip ask for (NULL: not given). */
 void export_set_form(const tool *me, const char *pack, const char *compact, const char *strip,
                      export_made *made);
+/** The limit of --ram (NULL: not given): bytes, or with K or M behind them 2^10 or 2^20 bytes.
+ * After export_set_form. */
+void export_set_ram(const tool *me, const char *ram, export_made *made);
+/** What the bands cost: a line, or members of a JSON object. */
+void export_print_ram(const export_made *made);
+void export_json_ram(const export_made *made);
 /** Check that the options of C source are given for C source alone. */
 void export_set_source(const tool *me, const export_source *source, export_made *made);
 /** The path of a file of C source: OUT with the ending, in place of .c if it has that. */

@@ -15,7 +15,7 @@
 #include <string.h>
 
 static int64_t reestimate_bn;
-static const char *data, *profile, *format, *form, *pack, *compact, *strip;
+static const char *data, *profile, *format, *form, *pack, *compact, *strip, *ram;
 static tool_list plugins;
 static int64_t samples, threads, opset;
 static bool json, summary, raw_params, float_io, as_float;
@@ -67,6 +67,10 @@ static const tool_option options[] = {
      "description, labels, test (the known answer), scales (of channels); with\n"
      "PARTS, such as --strip=names,test, only these",
      0, 0},
+    {"--ram", TOOL_TEXT, &ram, "BYTES",
+     "qm, c: make the model fit this RAM (64K: 64 times 1024 bytes): its first layers\n"
+     "run band by band of rows, with the same outputs, if it needs more without",
+     0, 0},
     {"--prefix", TOOL_TEXT, &prefix, "NAME",
      "c: the start of all names, such as NAME_run (default: the file's name)", 0, 0},
     {"--section", TOOL_TEXT, &section, "NAME", "c: put the constants into this section", 0, 0},
@@ -104,6 +108,7 @@ static const tool me = {
     "                  [--correct-bias] [--set quant.KEY=VALUE]...] [--reestimate-bn N]\n"
     "                  [--format F] [--float] [--float-io] [--form F] [--opset N]\n"
     "                  [--pack yes|no] [--compact yes|no] [--strip[=PARTS]]\n"
+    "                  [--ram BYTES]\n"
     "                  [--prefix NAME] [--section NAME] [--no-self-test]\n"
     "                  [--caller-arena] [--separate-weights] [--strict]\n"
     "                  [--plugin FILE.so]... [--threads N] [--raw-params]\n"
@@ -167,6 +172,7 @@ static void print_file(const char *path, const export_made *made)
            made->form.fixed ? ", not compact" : "", *parts ? ", without " : "", parts);
     print_source_part(path, ".h", made->source.header_bytes);
     print_source_part(path, ".bin", made->source.weights_bytes);
+    export_print_ram(made);
 }
 
 static void print_text(const char *path, const qat_deploy_result *r, const export_made *made)
@@ -226,6 +232,7 @@ static void print_json_file(const char *path, const export_made *made)
         export_parts(&made->form, parts);
         printf(", \"without\": \"%s\"", parts);
     }
+    export_json_ram(made);
 }
 
 static void print_json(const char *path, const qat_deploy_result *r, const export_made *made)
@@ -399,9 +406,10 @@ static int export_qm(const char *from, const char *to, export_made *made)
         tool_usage(&me, "%s is a .qm: it has integers only, and no float network",
                    tool_shown(from));
     if (made->format->is_qm && !made->again && !pack && !compact)
-        tool_usage(&me,
-                   "%s is a .qm already; name another format, or give --pack, --compact or --strip",
-                   tool_shown(from));
+        tool_usage(
+            &me,
+            "%s is a .qm already; name another format, or give --pack, --compact, --strip or --ram",
+            tool_shown(from));
     if (data || samples || profile || reestimate_bn || raw_params || summary ||
         tool_ptq_given.data || tool_ptq_given.sets.count)
         tool_usage(&me,
@@ -470,6 +478,7 @@ int main(int argc, char **argv)
         .format = export_format_of(&me, format, args.items[1]),
         .how = {.float_io = float_io, .opset = (int)opset, .form = form_named(form)}};
     export_set_form(&me, pack, compact, strip, &made);
+    export_set_ram(&me, ram, &made);
     export_set_source(&me,
                       &(export_source){.how = {.name = prefix,
                                                .section = section,

@@ -11,6 +11,13 @@
 qat_status qat_qm_check(const qat_qgraph *graph, const qat_qm_metadata *metadata, qat_error *err);
 
 /**
+ * Like qat_qm_write_again, but the file has another graph (NULL: the model's own), whose inputs and
+ * outputs are the model's. The graph gets this form.
+ */
+qat_status qat_qm_write_graph(const qi_host *host, qat_qgraph *graph, const qat_qm_form *form,
+                              uint8_t **bytes, size_t *count, qat_error *err);
+
+/**
  * Open bytes in the engine. isa NULL: the best of this processor; "scalar": as a device does,
  * packed codes stay packed. If the engine refuses them, the caller fails.
  */

@@ -8,6 +8,7 @@
 struct again {
     const qi_model *model;
     qat_qgraph *graph;
+    bool owns_graph;
     qat_qm_metadata metadata;
     const char **labels;
     const void **answers; /* inputs, then outputs */
@@ -17,7 +18,8 @@ struct again {
 
 static void release(struct again *a)
 {
-    qat_qgraph_free(a->graph);
+    if (a->owns_graph)
+        qat_qgraph_free(a->graph);
     free(a->labels);
     free(a->answers);
     free(a->kernels);
@@ -61,7 +63,8 @@ static void keep_answers(struct again *a)
 static qat_status take(struct again *a, const qat_qm_form *form, qat_error *err)
 {
     qat_status st = allocate(a, err);
-    if (!st)
+    a->owns_graph = !a->graph;
+    if (!st && a->owns_graph)
         st = qat_qm_read(&a->graph, a->model, err);
     if (st)
         return st;
@@ -144,10 +147,10 @@ static qat_status check(const struct again *a, const uint8_t *bytes, size_t coun
     return st;
 }
 
-qat_status qat_qm_write_again(const qi_host *host, const qat_qm_form *form, uint8_t **bytes,
-                              size_t *count, qat_error *err)
+qat_status qat_qm_write_graph(const qi_host *host, qat_qgraph *graph, const qat_qm_form *form,
+                              uint8_t **bytes, size_t *count, qat_error *err)
 {
-    struct again a = {.model = qi_host_model(host)};
+    struct again a = {.model = qi_host_model(host), .graph = graph};
     *bytes = NULL;
     *count = 0;
     qat_status st = take(&a, form, err);
@@ -162,4 +165,10 @@ qat_status qat_qm_write_again(const qi_host *host, const qat_qm_form *form, uint
         *count = 0;
     }
     return st;
+}
+
+qat_status qat_qm_write_again(const qi_host *host, const qat_qm_form *form, uint8_t **bytes,
+                              size_t *count, qat_error *err)
+{
+    return qat_qm_write_graph(host, NULL, form, bytes, count, err);
 }

@@ -3,14 +3,14 @@
 # quantization (lib/integer/quant_*.c, exact_conv.c) and the tables of ops. No other file compares names or kernels of
 # integer ops, so that an op that is added need not be found in it. lib/certify has tables of its own, because it shares
 # nothing with the converter; lib/export has tables of what other tools call the ops; lib/foreign and lib/convert/onnx compare names of
-# foreign operators; lib/debug/real_graph.c has a table of what ops mean in reals.
+# foreign operators; lib/debug/real_graph.c has a table of what ops mean in reals, lib/bands/reach.c one of the rows that ops need.
 set -eu
 root=${QAT_SOURCE_ROOT:-$(cd "$(dirname "$0")/../.." && pwd)}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 families='lib/infer/ops/op_[a-z0-9_]*\.c|lib/infer/host/drivers/fast_[a-z_]*\.c|lib/infer/host/loops/fast\.h|lib/integer/quant_[a-z_]*\.c|lib/integer/exact_conv\.c'
-tables='lib/infer/model/qm_read\.c|lib/infer/host/ops\.c|lib/integer/exact_eval\.c|lib/certify/(walk|signal)\.c|lib/export/([a-z]*/)?[a-z_]*\.c|lib/(foreign(/ops)?|convert/onnx)/[a-z_]*\.c|lib/debug/real_graph\.c'
+tables='lib/infer/model/qm_read\.c|lib/infer/host/ops\.c|lib/integer/exact_eval\.c|lib/certify/(walk|signal)\.c|lib/export/([a-z]*/)?[a-z_]*\.c|lib/(foreign(/ops)?|convert/onnx)/[a-z_]*\.c|lib/debug/real_graph\.c|lib/bands/reach\.c'
 # names that only integer ops have; what appends them to a graph says so with qat_emit or emit_move
 only='requantize|maximum|minimum|prelu|l2_normalization|arg_max'
 

@@ -1,0 +1,341 @@
+/** Makes the graph whose stage runs in bands. */
+#include "bands/bands.h"
+
+#include "base/arena.h"
+#include "infer/model/op.h"
+#include "infer/model/qm_layout.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/** Rows of a tensor, as a tensor of the new graph. */
+typedef struct part {
+    int tensor; /* of the first graph */
+    qat_rows rows;
+    int made;
+} part;
+
+typedef struct builder {
+    const qat_qgraph *from;
+    const qat_stage *stage;
+    qat_banded *to;
+    int tensors_room, ops_room;
+    int *map;       /* tensors of the first graph in the new one; -1: not there */
+    qat_rows *need; /* of each tensor of the first graph, in this band */
+    part *parts;    /* of this band: the outputs of the stage's ops, and slices */
+    int n_parts;
+    qat_error *err;
+} builder;
+
+/* ------------------------------------------------------------------ the new graph */
+
+static qat_status failed(const builder *b)
+{
+    return b->err->status;
+}
+
+/** Append a tensor that has the codes of tensor `from`; *made becomes its index. */
+static qat_status add_tensor(builder *b, const qat_qtensor *t, int from, int *made)
+{
+    if (b->to->graph->n_tensors >= b->tensors_room)
+        return qat_fail(b->err, QAT_ERR_UNSUPPORTED, "too many bands");
+    *made = qat_qgraph_tensor(b->to->graph, t, b->err);
+    if (*made < 0)
+        return failed(b);
+    b->to->tensor_from[*made] = from;
+    return QAT_OK;
+}
+
+/** Append a copy of an op with other tensors; op->inputs and outputs are of the new graph. */
+static qat_status add_op(builder *b, const qat_qop *op, int from)
+{
+    if (b->to->graph->n_ops >= b->ops_room)
+        return qat_fail(b->err, QAT_ERR_UNSUPPORTED, "too many bands");
+    int const made = qat_qgraph_op(b->to->graph, op->op, op->name, op->rounding, op->n_inputs,
+                                   op->inputs, op->n_outputs, op->outputs, op->n_params, op->params,
+                                   op->max_accumulator, b->err);
+    if (made < 0)
+        return failed(b);
+    b->to->graph->ops[made].fraction = op->fraction;
+    b->to->op_from[made] = from;
+    return QAT_OK;
+}
+
+static bool is_inside(const builder *b, int tensor)
+{
+    for (int i = b->stage->first; i < b->stage->last; i++)
+        if (b->from->ops[i].outputs[0] == tensor)
+            return true;
+    return false;
+}
+
+/** Tensors that share numbers do so in the new graph, too. */
+static void share_numbers(const builder *b, qat_qtensor *t, int index)
+{
+    for (int i = 0; i < index; i++) {
+        const qat_qtensor *old = &b->from->tensors[i];
+        if (b->map[i] < 0)
+            continue;
+        if (t->data && old->data == t->data)
+            t->data = b->to->graph->tensors[b->map[i]].data;
+        if (t->channel_scales && old->channel_scales == t->channel_scales)
+            t->channel_scales = b->to->graph->tensors[b->map[i]].channel_scales;
+    }
+}
+
+/** All tensors but those between the stage's ops. */
+static qat_status copy_tensors(builder *b)
+{
+    qat_status st = QAT_OK;
+    for (int i = 0; !st && i < b->from->n_tensors; i++) {
+        qat_qtensor t = b->from->tensors[i];
+        b->map[i] = -1;
+        if (is_inside(b, i))
+            continue;
+        share_numbers(b, &t, i);
+        st = add_tensor(b, &t, i, &b->map[i]);
+    }
+    for (int i = 0; !st && i < b->to->graph->n_tensors; i++) {
+        qat_qtensor *t = &b->to->graph->tensors[i];
+        if (t->is_state)
+            t->next = b->map[t->next];
+    }
+    return st;
+}
+
+static void map_all(const builder *b, int n, const int *from, int *to)
+{
+    for (int i = 0; i < n; i++)
+        to[i] = b->map[from[i]];
+}
+
+/** An op outside of the stage. */
+static qat_status copy_op(builder *b, int index)
+{
+    qat_qop op = b->from->ops[index];
+    int inputs[QM_MAX_NODE_INPUTS], outputs[QM_MAX_NODE_OUTPUTS];
+    map_all(b, op.n_inputs, op.inputs, inputs);
+    map_all(b, op.n_outputs, op.outputs, outputs);
+    op.inputs = inputs;
+    op.outputs = outputs;
+    return add_op(b, &op, index);
+}
+
+static qat_status copy_ends(builder *b)
+{
+    const qat_qgraph *g = b->from;
+    const qat_qepilogue *e = &g->epilogue;
+    int inputs[QAT_EPILOGUE_INPUTS_MAX];
+    int *io =
+        qat_arena_array(b->to->graph->memory, (size_t)(g->n_inputs + g->n_outputs) + 1, sizeof *io);
+    if (!io)
+        return qat_out_of_memory(b->err, "bands");
+    map_all(b, g->n_inputs, g->inputs, io);
+    map_all(b, g->n_outputs, g->outputs, io + g->n_inputs);
+    qat_status st =
+        qat_qgraph_set_io(b->to->graph, g->n_inputs, io, g->n_outputs, io + g->n_inputs, b->err);
+    if (st || !*e->name)
+        return st;
+    map_all(b, e->n_inputs, e->inputs, inputs);
+    return qat_qgraph_set_epilogue(b->to->graph, e->name, e->n_inputs, inputs, e->n_params,
+                                   e->params, b->err);
+}
+
+/* ------------------------------------------------------------------ one band */
+
+/** "conv1, rows 8 to 15"; a name that is too long is cut. */
+static void name_rows(char name[QAT_NAME_MAX], const char *of, qat_rows rows)
+{
+    if (*of)
+        snprintf(name, QAT_NAME_MAX, "%.*s, rows %d to %d", QAT_NAME_MAX - 40, of, (int)rows.first,
+                 (int)rows.end - 1);
+    else
+        name[0] = 0;
+}
+
+/** Append a tensor for rows of a tensor of the first graph, and remember it. */
+static qat_status add_part(builder *b, int tensor, qat_rows rows, int *made)
+{
+    qat_qtensor t = b->from->tensors[tensor];
+    t.dims[1] = rows.end - rows.first;
+    t.border = QI_BORDER_NONE;
+    t.source_index = -1;
+    name_rows(t.name, b->from->tensors[tensor].name, rows);
+    qat_status const st = add_tensor(b, &t, tensor, made);
+    if (!st)
+        b->parts[b->n_parts++] = (part){tensor, rows, *made};
+    return st;
+}
+
+static int part_of(const builder *b, int tensor, qat_rows rows)
+{
+    for (int i = 0; i < b->n_parts; i++)
+        if (b->parts[i].tensor == tensor && b->parts[i].rows.first == rows.first &&
+            b->parts[i].rows.end == rows.end)
+            return b->parts[i].made;
+    return -1;
+}
+
+/** Rows of a tensor for an op of the stage: the whole tensor, what an op made, or a slice of it. */
+static qat_status take_rows(builder *b, int tensor, qat_rows rows, int *taken)
+{
+    const qat_qtensor *t = &b->from->tensors[tensor];
+    bool const is_made = is_inside(b, tensor);
+    qat_rows const there = is_made ? b->need[tensor] : (qat_rows){0, t->dims[1]};
+    int whole = is_made ? part_of(b, tensor, there) : b->map[tensor];
+    *taken = rows.first == there.first && rows.end == there.end ? whole : part_of(b, tensor, rows);
+    if (*taken >= 0)
+        return QAT_OK;
+    qat_qop op = {.op = "strided_slice",
+                  .n_inputs = 1,
+                  .n_outputs = 1,
+                  .inputs = &whole,
+                  .outputs = taken,
+                  .rounding = QI_ROUND_NONE,
+                  .n_params = QI_SLICE_PARAMS};
+    op.params[QI_SLICE_BEGIN + 1] = rows.first - there.first;
+    for (int d = 0; d < QI_MAX_RANK; d++)
+        op.params[QI_SLICE_STRIDE + d] = 1;
+    name_rows(op.name, t->name, rows);
+    qat_status const st = add_part(b, tensor, rows, taken);
+    return st ? st : add_op(b, &op, -1);
+}
+
+static void widen(qat_rows *all, qat_rows more)
+{
+    if (all->first == all->end)
+        *all = more;
+    all->first = more.first < all->first ? more.first : all->first;
+    all->end = more.end > all->end ? more.end : all->end;
+}
+
+/** Find the rows of each tensor that this band of the output needs. */
+static qat_status find_needs(builder *b, qat_rows band)
+{
+    for (int i = 0; i < b->from->n_tensors; i++)
+        b->need[i] = (qat_rows){0, 0};
+    b->need[qat_stage_output(b->from, b->stage)] = band;
+    for (int i = b->stage->last; i >= b->stage->first; i--) {
+        const qat_qop *op = &b->from->ops[i];
+        qat_rows const output = b->need[op->outputs[0]];
+        for (int k = 0; output.first < output.end && k < op->n_inputs; k++) {
+            if (!qat_input_has_rows(b->from, op, k))
+                continue;
+            qat_rows const rows = qat_rows_needed(b->from, op, output);
+            if (rows.first == rows.end)
+                return qat_fail(b->err, QAT_ERR_UNSUPPORTED, "a band of padding alone");
+            widen(&b->need[op->inputs[k]], rows);
+        }
+    }
+    return QAT_OK;
+}
+
+/** One op of the stage, for the rows that this band needs. */
+static qat_status add_band_op(builder *b, int index)
+{
+    const qat_qop *from = &b->from->ops[index];
+    qat_rows const output = b->need[from->outputs[0]];
+    int inputs[QM_MAX_NODE_INPUTS], made = -1;
+    qat_qop op = *from;
+    qat_status st = QAT_OK;
+    if (output.first == output.end)
+        return QAT_OK; /* no row of this band needs it */
+    qat_rows const input = qat_rows_needed(b->from, from, output);
+    for (int k = 0; !st && k < from->n_inputs; k++) {
+        inputs[k] = b->map[from->inputs[k]];
+        if (qat_input_has_rows(b->from, from, k))
+            st = take_rows(b, from->inputs[k], input, &inputs[k]);
+    }
+    if (!st)
+        st = add_part(b, from->outputs[0], output, &made);
+    op.inputs = inputs;
+    op.outputs = &made;
+    name_rows(op.name, from->name, output);
+    qat_set_rows(b->from, &op, input, output);
+    return st ? st : add_op(b, &op, index);
+}
+
+/* ------------------------------------------------------------------ all bands */
+
+static qat_status join_bands(builder *b, int n, int *bands)
+{
+    int const y = qat_stage_output(b->from, b->stage);
+    qat_qop op = {.op = "concat",
+                  .n_inputs = n,
+                  .n_outputs = 1,
+                  .inputs = bands,
+                  .outputs = &b->map[y],
+                  .rounding = QI_ROUND_NONE,
+                  .n_params = QI_CONCAT_PARAMS,
+                  .params = {1}};
+    snprintf(op.name, sizeof op.name, "%s", b->from->ops[b->stage->last].name);
+    return add_op(b, &op, -1);
+}
+
+static qat_status add_stage(builder *b)
+{
+    int const y = qat_stage_output(b->from, b->stage);
+    int32_t const height = b->from->tensors[y].dims[1], rows = b->stage->rows;
+    int bands[QM_MAX_NODE_INPUTS];
+    qat_status st = QAT_OK;
+    int n = 0;
+    for (int32_t at = 0; !st && at < height; at += rows) {
+        qat_rows const band = {at, at + rows < height ? at + rows : height};
+        if (n >= QM_MAX_NODE_INPUTS)
+            return qat_fail(b->err, QAT_ERR_UNSUPPORTED, "too many bands");
+        b->n_parts = 0;
+        st = find_needs(b, band);
+        for (int i = b->stage->first; !st && i <= b->stage->last; i++)
+            st = add_band_op(b, i);
+        if (!st)
+            bands[n++] = part_of(b, y, band);
+    }
+    return st ? st : join_bands(b, n, bands);
+}
+
+static qat_status build(builder *b)
+{
+    qat_status st = copy_tensors(b);
+    for (int i = 0; !st && i < b->from->n_ops; i++) {
+        if (i == b->stage->first)
+            st = add_stage(b);
+        else if (i < b->stage->first || i > b->stage->last)
+            st = copy_op(b, i);
+    }
+    return st ? st : copy_ends(b);
+}
+
+/** Room for what a builder needs; in the memory of the new graph. */
+static bool make_room(builder *b)
+{
+    qat_arena *memory = b->to->graph->memory;
+    size_t const tensors = (size_t)b->from->n_tensors + 1;
+    b->tensors_room = QM_MAX_TENSORS / 2; /* the file adds tensors for scales */
+    b->ops_room = QM_MAX_NODES;
+    b->map = qat_arena_array(memory, tensors, sizeof *b->map);
+    b->need = qat_arena_array(memory, tensors, sizeof *b->need);
+    b->parts = qat_arena_array(memory, (size_t)b->tensors_room, sizeof *b->parts);
+    b->to->tensor_from =
+        qat_arena_array(memory, (size_t)b->tensors_room, sizeof *b->to->tensor_from);
+    b->to->op_from = qat_arena_array(memory, (size_t)b->ops_room, sizeof *b->to->op_from);
+    return b->map && b->need && b->parts && b->to->tensor_from && b->to->op_from;
+}
+
+qat_status qat_banded_build(qat_banded *banded, const qat_qgraph *graph, const qat_stage *stage,
+                            qat_error *err)
+{
+    builder b = {.from = graph, .stage = stage, .to = banded, .err = err};
+    *banded = (qat_banded){.graph = qat_qgraph_new()};
+    qat_status const st =
+        banded->graph && make_room(&b) ? build(&b) : qat_out_of_memory(err, "bands");
+    if (st)
+        qat_banded_free(banded);
+    return st;
+}
+
+void qat_banded_free(qat_banded *banded)
+{
+    qat_qgraph_free(banded->graph);
+    *banded = (qat_banded){0};
+}
