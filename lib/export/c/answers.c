@@ -28,7 +28,7 @@ static void add_multiplier(void *context, const char *path, const void *value)
     *d = digest(*d, value, sizeof(int32_t));
 }
 
-/** Of the constants that layers before it do not have, and of its multipliers. */
+/** Of the constants and multipliers that layers before it do not have. */
 static uint32_t constants_digest(const co *o, int32_t layer)
 {
     const co_layer *l = &o->layers[layer];
@@ -36,7 +36,7 @@ static uint32_t constants_digest(const co *o, int32_t layer)
     for (int32_t i = 0; i < qi_tensor_count(o->model); i++)
         if (o->constants[i].name[0] && o->constants[i].layer == layer)
             d = digest(d, qi_tensor_at(o->model, i)->data, qi_tensor_at(o->model, i)->bytes);
-    for (int32_t i = 0; l->params && i < co_structs_of(l); i++)
+    for (int32_t i = 0; l->params && l->same == layer && i < co_structs_of(l); i++)
         co_each_multiplier(&o->pieces, l->code->type,
                            (const uint8_t *)l->params + (size_t)i * l->code->bytes, add_multiplier,
                            &d);

@@ -112,31 +112,6 @@ static qat_status prepare(co *o, co_layer *layer, const qi_node *node)
     return QAT_OK;
 }
 
-qat_status co_prepare_layers(co *o)
-{
-    int32_t const n = qi_node_count(o->model);
-    if (!n)
-        return qat_fail(o->err, QAT_ERR_UNSUPPORTED, "a model without layers");
-    o->layers = qat_arena_array(&o->arena, (size_t)n, sizeof *o->layers);
-    o->constants =
-        qat_arena_array(&o->arena, (size_t)qi_tensor_count(o->model), sizeof *o->constants);
-    if (!o->layers || !o->constants)
-        return qat_out_of_memory(o->err, NULL);
-    qat_status st = QAT_OK;
-    for (int32_t i = 0; i < n && !st; i++)
-        st = prepare(o, &o->layers[i], qi_node_at(o->model, i));
-    if (!st)
-        co_name_constants(o);
-    return st;
-}
-
-/* ------------------------------------------------------------------ parameters */
-
-int32_t co_structs_of(const co_layer *layer)
-{
-    return layer->code->per_input ? layer->node->n_inputs : 1;
-}
-
 /** The text of a layer's parameters. */
 static qat_status describe(co *o, co_layer *layer)
 {
@@ -177,6 +152,32 @@ static qat_status describe_all(co *o)
     return st;
 }
 
+qat_status co_prepare_layers(co *o)
+{
+    int32_t const n = qi_node_count(o->model);
+    if (!n)
+        return qat_fail(o->err, QAT_ERR_UNSUPPORTED, "a model without layers");
+    o->layers = qat_arena_array(&o->arena, (size_t)n, sizeof *o->layers);
+    o->constants =
+        qat_arena_array(&o->arena, (size_t)qi_tensor_count(o->model), sizeof *o->constants);
+    if (!o->layers || !o->constants)
+        return qat_out_of_memory(o->err, NULL);
+    qat_status st = QAT_OK;
+    for (int32_t i = 0; i < n && !st; i++)
+        st = prepare(o, &o->layers[i], qi_node_at(o->model, i));
+    if (st)
+        return st;
+    co_name_constants(o);
+    return describe_all(o);
+}
+
+/* ------------------------------------------------------------------ parameters */
+
+int32_t co_structs_of(const co_layer *layer)
+{
+    return layer->code->per_input ? layer->node->n_inputs : 1;
+}
+
 static void write_params(co *o, int32_t n)
 {
     const co_layer *layer = &o->layers[n];
@@ -195,15 +196,13 @@ static void write_params(co *o, int32_t n)
     qat_write_text(&o->c, " = %.*s;\n\n", (int)layer->text.count, (const char *)layer->text.bytes);
 }
 
-qat_status co_write_layers(co *o)
+void co_write_layers(co *o)
 {
-    qat_status const st = describe_all(o);
-    for (int32_t i = 0; i < qi_node_count(o->model) && !st; i++) {
+    for (int32_t i = 0; i < qi_node_count(o->model); i++) {
         co_write_layer_comment(o, &o->layers[i]);
         co_write_constants(o, i);
         write_params(o, i);
     }
-    return st;
 }
 
 void co_free_layers(co *o)

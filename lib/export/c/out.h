@@ -58,7 +58,7 @@ typedef struct co {
 /** Find the code of each node and what it needs of the pieces. */
 qat_status co_prepare_layers(co *o);
 /** A comment, the constants and the parameters of each layer. */
-qat_status co_write_layers(co *o);
+void co_write_layers(co *o);
 void co_free_layers(co *o);
 /** How many structs of parameters a layer has. */
 int32_t co_structs_of(const co_layer *layer);

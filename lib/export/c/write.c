@@ -146,16 +146,15 @@ static void write_pieces(co *o)
     }
 }
 
-static qat_status write_source(co *o)
+static void write_source(co *o)
 {
     write_start(o);
     write_pieces(o);
     qat_write_text(&o->c, "\n/* ---- layers */\n\n");
-    qat_status const st = co_write_layers(o);
+    co_write_layers(o);
     qat_write_text(&o->c, "/* ---- functions */\n\n");
     co_write_functions(o);
     co_write_test(o);
-    return st;
 }
 
 /* ------------------------------------------------------------------ all */
@@ -201,9 +200,9 @@ static qat_status write_all(co *o, const qi_host *host)
     if (st)
         return st;
     co_follow(&o->pieces);
-    st = write_source(o);
+    write_source(o);
     co_write_header(o);
-    if (!st && (o->c.failed || o->h.failed || o->weights.failed))
+    if (o->c.failed || o->h.failed || o->weights.failed)
         st = qat_out_of_memory(o->err, NULL);
     return st;
 }
