@@ -340,16 +340,16 @@ static void start_again(qat_loader *loader, struct course course)
 void qat_loader_take_samples(qat_loader *loader, int begin, int end)
 {
     struct course course = course_of(loader);
-    course.begin = begin;
-    course.end = end;
+    course.begin = begin > 0 ? begin : 0;
+    course.end = end > course.begin ? end : course.begin;
     start_again(loader, course);
 }
 
 void qat_loader_take_batches(qat_loader *loader, int first, int every)
 {
     struct course course = course_of(loader);
-    course.first = first;
-    course.every = every;
+    course.every = every > 1 ? every : 1;
+    course.first = first > 0 ? first % course.every : 0;
     start_again(loader, course);
 }
 

@@ -414,13 +414,15 @@ qat_status qat_loader_create(qat_loader **loader, const qat_dataset *dataset,
 void qat_loader_free(qat_loader *loader);         /* joins the threads */
 int qat_loader_batches(const qat_loader *loader); /* per epoch */
 /**
- * From now on prepare only samples [begin, end) of each batch, as far as the batch has them, and
- * continue with the first batch: a process that shares batches with others has no use for the rest.
+ * From now on prepare only samples [begin, end) of each batch, as far as the batch has them (none
+ * if end is not above begin), and continue with the first batch: a process that shares batches with
+ * others has no use for the rest.
  */
 void qat_loader_take_samples(qat_loader *loader, int begin, int end);
 /**
  * From now on prepare only the batches of an epoch whose index is `first` plus a multiple of
- * `every`; the others stay in their place, with no samples in them. Continue with the first batch.
+ * `every` (at least 1; less counts as 1); the others stay in their place, with no samples in them.
+ * Continue with the first batch.
  */
 void qat_loader_take_batches(qat_loader *loader, int first, int every);
 /**

@@ -272,6 +272,8 @@ qat_status qat_recipe_check(const qat_recipe *r, qat_error *err)
     if (r->train.clip_norm > 0 && r->train.clip_value > 0)
         return clash(r, "clip_value", "clip_norm", "clip by the norm or by value, not by both",
                      err);
+    if (r->train.shards > r->train.batch)
+        return clash(r, "shards", "batch", "each part of a batch has at least one sample", err);
     if (piecewise && r->train.milestones.n == 0)
         return clash(r, "schedule", "milestones", "give at least one step", err);
     if (!piecewise && r->train.milestones.n > 0)

@@ -19,7 +19,7 @@ enum { BUILD_MAX = 1 << 28, CHANNEL = 3 };
 
 /** What a rank sends to all others. Texts end with NUL, and all bytes behind it are 0. */
 typedef struct record {
-    int64_t failed, step;
+    int64_t failed, step, tensorboard;
     uint8_t recipe[32], data[2][32], build[32];
     char processor[192];
     char name[160];
@@ -75,7 +75,7 @@ static void describe_processor(char *text, size_t max)
 static void describe(const qat_trainer *t, qat_status st, const qat_error *why, record *r)
 {
     qat_error err = {0};
-    *r = (record){.failed = st, .step = t->step};
+    *r = (record){.failed = st, .step = t->step, .tensorboard = t->recipe->output.tensorboard};
     put_text(r->name, sizeof r->name, t->ranks->name(t->ranks->context));
     if (st && why)
         put_text(r->message, sizeof r->message, why->message);
@@ -131,6 +131,8 @@ static qat_status compare(const record *r, const record *first, qat_error *err)
                         r->name, r->processor, first->name, first->processor);
     if (memcmp(r->recipe, first->recipe, sizeof r->recipe))
         return differs(r, first, "recipe", "give all ranks the same file and options", err);
+    if (r->tensorboard != first->tensorboard)
+        return differs(r, first, "output.tensorboard", "give all ranks the same one", err);
     for (int s = 0; s < 2; s++)
         if (memcmp(r->data[s], first->data[s], sizeof r->data[s]))
             return differs(r, first, s ? "test split" : "training split",

@@ -12,11 +12,16 @@
 
 #include <stdio.h>
 
+const qat_ranks *qat_trainer_judges(const qat_trainer *t)
+{
+    return t->recipe->output.tensorboard ? NULL : t->ranks;
+}
+
 static qat_status evaluate_graph(qat_trainer *t, qat_graph *graph, qat_tick *tick,
                                  qat_accuracy *accuracy, qat_error *err)
 {
     qat_trainer_eval_params(t, graph);
-    return qat_evaluate_graph_among(t->ranks, graph, &t->input, t->test_data,
+    return qat_evaluate_graph_among(qat_trainer_judges(t), graph, &t->input, t->test_data,
                                     (int)t->recipe->train.eval_batch, 0, tick, t, accuracy, err);
 }
 

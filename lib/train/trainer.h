@@ -112,10 +112,10 @@ typedef struct qat_trainer {
     bool log_behind;      /* the warning that the logs could not be written was given */
 
     qat_log_file log, times, waits; /* waits: with other ranks only */
-    qat_quant_log *quant_log; /* NULL: none is written */
-    qat_board *board;         /* NULL: nothing is written for TensorBoard */
-    double seconds_before;    /* seconds before a resume */
-    double started;           /* clock */
+    qat_quant_log *quant_log;       /* NULL: none is written */
+    qat_board *board;               /* NULL: nothing is written for TensorBoard */
+    double seconds_before;          /* seconds before a resume */
+    double started;                 /* clock */
     double samples_per_second;
 } qat_trainer;
 
@@ -174,6 +174,12 @@ qat_status qat_trainer_evaluate_integers(qat_trainer *t, qat_tick *tick, qat_acc
 /** Report once that quantized networks are evaluated in float32 simulation, and why. */
 void qat_trainer_tell_simulated(qat_trainer *t, const char *why);
 
+/**
+ * The ranks that share evaluations; NULL: each does all of them. With TensorBoard rank 0 looks into
+ * the layers, at every batch.
+ */
+const qat_ranks *qat_trainer_judges(const qat_trainer *t);
+
 /** Apply the plateau's drops, and its end of the run. */
 void qat_trainer_apply_plateau(qat_trainer *t);
 
@@ -215,8 +221,8 @@ void qat_trainer_free_waiting(qat_trainer *t);
  */
 qat_status qat_trainer_open_logs(qat_trainer *t, const char *text, qat_error *err);
 /**
- * With other ranks: append to ranks.csv how long each has waited since the last row, and what it has
- * sent. Every rank calls it.
+ * With other ranks: append to ranks.csv how long each has waited since the last row, and what it
+ * has sent. Every rank calls it.
  */
 qat_status qat_trainer_log_waits(qat_trainer *t, qat_error *err);
 /** Append a row to both. If it could not be written, it is written with the next one. */

@@ -82,6 +82,7 @@ struct qat_graph {
     /* Graphs of shards (shards.h): */
     const qat_graph *first; /* the graph that has the parameters of all; NULL: an ordinary graph */
     int shard, shards;      /* which of the batch's, of how many */
+    size_t bytes_before;    /* of the graphs that are planned already */
 };
 
 static inline core_node *core_of(const qat_node *node)

@@ -227,11 +227,11 @@ static void hand_out(qat_graph *graph, const pack_buffer *buffers, int n)
         borrow_fixed(graph);
 }
 
-/** Check the limit of the graph's registry. */
+/** Check the limit of the graph's registry; of shards, all graphs count together. */
 static qat_status check_limit(const qat_graph *graph, qat_error *err)
 {
     uint64_t const limit = graph->registry ? qat_registry_memory(graph->registry) : 0;
-    uint64_t const bytes = graph->memory_bytes, mib = (uint64_t)1 << 20;
+    uint64_t const bytes = graph->bytes_before + graph->memory_bytes, mib = (uint64_t)1 << 20;
     if (!limit || bytes <= limit)
         return QAT_OK;
     return qat_fail(err, QAT_ERR_LIMIT,

@@ -142,6 +142,18 @@ static qat_status check_total(const qat_node *node, qat_error *err)
                             : "what is made of all samples with parameters");
 }
 
+/** Nobody would join what such an op has seen of each part. */
+static qat_status check_update(const qat_node *node, qat_error *err)
+{
+    if (!node->op || !node->op->update || node->op->shared)
+        return QAT_OK;
+    return qat_fail(
+        err, QAT_ERR_UNSUPPORTED,
+        "train.shards: node '%s' (%s) updates its parameters from the batch, but its op "
+        "does not say how parts of a batch are joined",
+        node->name, node->op->name);
+}
+
 static qat_status find_kind(core_node *core, bool has_batch, qat_error *err)
 {
     const qat_node *node = &core->node;
@@ -151,7 +163,8 @@ static qat_status find_kind(core_node *core, bool has_batch, qat_error *err)
             core->kind = CORE_TOTAL;
     for (int k = 0; core->kind != CORE_FIXED && k < node->n_inputs; k++)
         core_of(node->inputs[k])->partial |= core_of(node->inputs[k])->kind == CORE_FIXED;
-    return core->kind == CORE_TOTAL ? check_total(node, err) : QAT_OK;
+    qat_status const st = core->kind == CORE_FIXED ? QAT_OK : check_update(node, err);
+    return !st && core->kind == CORE_TOTAL ? check_total(node, err) : st;
 }
 
 /** A node has a batch dimension if another batch gives it another size. */
@@ -179,6 +192,8 @@ static qat_status plan_one(qat_shards *s, int i, qat_plan plan, qat_error *err)
     graph->first = s->graphs[0];
     graph->shard = s->first + i;
     graph->shards = s->tree.shards;
+    for (int k = 0; k < i; k++)
+        graph->bytes_before += s->graphs[k]->memory_bytes;
     return qat_graph_plan(graph, samples.end - samples.begin, plan, err);
 }
 
@@ -186,6 +201,7 @@ qat_status qat_shards_plan(qat_shards *s, qat_graph *const *graphs, qat_plan pla
 {
     qat_status st = QAT_OK;
     memcpy(s->graphs, graphs, (size_t)s->own * sizeof *s->graphs);
+    free(s->ready);
     s->ready = calloc((size_t)graphs[0]->count + 1, sizeof *s->ready);
     if (!s->ready)
         return qat_out_of_memory(err, "shards");
@@ -284,10 +300,20 @@ static void each_shard(qat_shards *s, qat_tile_fn *fn, void *context)
         fn(context, i, 0);
 }
 
+/** An engine may have failed in one of the graphs, which then has no sums. */
+static bool all_ran(qat_shards *s)
+{
+    qat_error err;
+    for (int i = 0; i < s->own; i++)
+        if (qat_graph_run_status(s->graphs[i], &err))
+            qat_shards_failed(s, &err);
+    return !s->error.status;
+}
+
 static void add_up(qat_shards *s)
 {
     size_t n = (size_t)s->n_sums[0];
-    if (n)
+    if (n && all_ran(s))
         qat_sum_over_shards(s, s->sums, n, qat_join_doubles, &n);
 }
 

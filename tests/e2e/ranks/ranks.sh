@@ -134,7 +134,7 @@ fails() { # fails <what> <text> <command...>
     check "4 shards" train 0 quickstart.ini four $short --set train.shards=4
     fails "more ranks than shards" 'train.shards = 2, but there are 3 ranks' train 3 quickstart.ini few $short \
         --set train.shards=2
-    fails "more shards than samples" 'train.shards = 17: a batch of 16 samples has 1 to 16 shards' \
+    fails "more shards than samples" 'train.shards=17: train.shards = 17 cannot be combined with train.batch = 16' \
         train 0 quickstart.ini too_many $short --set train.shards=17
 }
 if cmp -s eight/last.ckpt four/last.ckpt; then not_ok "another number gives other bits"; else

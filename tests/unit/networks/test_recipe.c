@@ -424,6 +424,8 @@ END_TEST
 /** Keys that are wrong only together. The message has the line of one and the values of both. */
 START_TEST(test_clashes)
 {
+    refuse("[train]\nbatch = 16\nshards = 17\n",
+           "r.ini:3: train.shards = 17 cannot be combined with train.batch = 16: each part");
     refuse("[train]\nnesterov = yes\noptimizer = adamw\n",
            "r.ini:2: train.nesterov = yes cannot be combined with train.optimizer = adamw: only "
            "sgd has Nesterov's momentum");

@@ -73,7 +73,7 @@ END_TEST
 
 static qat_registry *registry;
 
-enum loss { ENTROPY, TWO, OWN, DECAY };
+enum loss { ENTROPY, TWO, OWN, DECAY, KEPT };
 
 /** Everything that adds up over a batch: batch norm, weights, biases, a loss. */
 static qat_graph *build(enum loss loss)
@@ -92,7 +92,9 @@ static qat_graph *build(enum loss loss)
     x = qat_apply1(g, "bias", "fc/bias", "", x);
     qat_graph_output(g, x);
     qat_node *label = qat_graph_input(g, QAT_LABEL_NAME, QAT_SHAPE(1));
-    if (loss == OWN)
+    if (loss == KEPT)
+        x = qat_apply1(g, "keeper", "kept", "", x);
+    if (loss == OWN || loss == KEPT)
         qat_apply1(g, "own_loss", QAT_LOSS_NAME, "", x);
     else if (loss == ENTROPY)
         qat_apply2(g, "softmax_cross_entropy", QAT_LOSS_NAME, "", x, label);
@@ -139,6 +141,29 @@ static const qat_op own_loss = {.name = "own_loss",
                                 .shape = own_shape,
                                 .forward = own_forward,
                                 .backward = own_backward};
+
+/** It updates something from the batch. */
+static void keeper_update(qat_node *node, const qat_run *run)
+{
+    (void)node;
+    (void)run;
+}
+
+static qat_status keeper_shape(qat_node *node, qat_error *err)
+{
+    (void)err;
+    node->shape = node->inputs[0]->shape;
+    return QAT_OK;
+}
+
+static const qat_op keeper = {.name = "keeper",
+                              .meaning = "keeps something of the batch",
+                              .min_inputs = 1,
+                              .max_inputs = 1,
+                              .shape = keeper_shape,
+                              .forward = own_forward,
+                              .backward = own_backward,
+                              .update = keeper_update};
 
 /** How a network is trained. */
 struct setting {
@@ -394,6 +419,30 @@ START_TEST(refused)
     ck_assert(!qat_shards_create(&s, 2, BATCH, NULL, NULL));
     ck_assert_int_eq(qat_shards_plan(s, graphs, QAT_PLAN_TRAIN, &err), QAT_ERR_UNSUPPORTED);
     ck_assert_ptr_nonnull(strstr(err.message, "node 'loss' (loss_sum)"));
+    for (int i = 0; i < 2; i++) {
+        qat_graph_free(graphs[i]);
+        graphs[i] = build(KEPT);
+    }
+    ck_assert_int_eq(qat_shards_plan(s, graphs, QAT_PLAN_TRAIN, &err), QAT_ERR_UNSUPPORTED);
+    ck_assert_ptr_nonnull(strstr(err.message, "node 'kept' (keeper) updates its parameters"));
+    qat_graph_free(graphs[0]);
+    qat_graph_free(graphs[1]);
+    qat_shards_free(s);
+}
+END_TEST
+
+/** The graphs of all shards count together. */
+START_TEST(memory)
+{
+    qat_shards *s;
+    qat_error err;
+    qat_graph *alone = build(ENTROPY), *graphs[2] = {build(ENTROPY), build(ENTROPY)};
+    ck_assert(!qat_graph_plan(alone, BATCH - BATCH / 2, QAT_PLAN_TRAIN, NULL));
+    qat_registry_set_memory(registry, qat_graph_arena_bytes(alone) * 3 / 2);
+    ck_assert(!qat_shards_create(&s, 2, BATCH, NULL, NULL));
+    ck_assert_int_eq(qat_shards_plan(s, graphs, QAT_PLAN_TRAIN, &err), QAT_ERR_LIMIT);
+    ck_assert_ptr_nonnull(strstr(err.message, "--max-memory"));
+    qat_graph_free(alone);
     qat_graph_free(graphs[0]);
     qat_graph_free(graphs[1]);
     qat_shards_free(s);
@@ -416,6 +465,7 @@ static void open_registry(void)
 {
     ck_assert(!qat_registry_create(&registry, NULL));
     ck_assert(!qat_registry_add(registry, &own_loss, NULL));
+    ck_assert(!qat_registry_add(registry, &keeper, NULL));
 }
 
 static void close_registry(void)
@@ -435,6 +485,7 @@ int main(void)
     tcase_add_test(tcase, same_for_all_ranks);
     tcase_add_test(tcase, same_for_all_threads);
     tcase_add_test(tcase, refused);
+    tcase_add_test(tcase, memory);
     tcase_add_test(tcase, too_many);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
