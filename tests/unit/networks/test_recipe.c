@@ -425,7 +425,8 @@ END_TEST
 START_TEST(test_clashes)
 {
     refuse("[train]\nbatch = 16\nshards = 17\n",
-           "r.ini:3: train.shards = 17 cannot be combined with train.batch = 16: each part");
+           "r.ini:3: train.shards = 17 cannot be combined with train.batch = 16: each part of a "
+           "batch has at least one sample");
     refuse("[train]\nnesterov = yes\noptimizer = adamw\n",
            "r.ini:2: train.nesterov = yes cannot be combined with train.optimizer = adamw: only "
            "sgd has Nesterov's momentum");
