@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <zlib.h>
 
-enum { LEAST_LINE = 8, FIRST_CAPACITY = 256, HEAD_MAX = 96 };
+enum { LEAST_LINE = 8, FIRST_CAPACITY = 256, MAX_FILE_BYTES = 1 << 28 };
 
 static const char ending[] = ".idx";
 
@@ -76,22 +76,29 @@ bool qat_index_text(const qat_index *index, uint64_t shard_bytes, qat_writer *te
     return good;
 }
 
-void qat_index_save(const qat_index *index, const char *shard)
+/** Did a change before b? Equal times do not say so. */
+static bool changed_before(const struct stat *a, const struct stat *b)
 {
-    struct stat there;
+    return a->st_ctim.tv_sec < b->st_ctim.tv_sec ||
+           (a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec < b->st_ctim.tv_nsec);
+}
+
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+           !changed_before(a, b) && !changed_before(b, a);
+}
+
+void qat_index_save(const qat_index *index, const char *shard, const struct stat *scanned)
+{
+    struct stat now;
     qat_writer text = {0};
     char *path = index_path(shard);
-    if (path && stat(shard, &there) == 0 && qat_index_text(index, (uint64_t)there.st_size, &text))
+    if (path && stat(shard, &now) == 0 && is_same(&now, scanned) &&
+        qat_index_text(index, (uint64_t)now.st_size, &text))
         (void)qat_file_write_atomic(path, text.bytes, text.count, NULL);
     qat_writer_free(&text);
     free(path);
-}
-
-/** Is a at least as new as b? */
-static bool not_older(const struct stat *a, const struct stat *b)
-{
-    return a->st_mtim.tv_sec > b->st_mtim.tv_sec ||
-           (a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec >= b->st_mtim.tv_nsec);
 }
 
 /** A number in decimal digits, and the character that must follow it. */
@@ -113,7 +120,7 @@ static bool take_lines(qat_index *index, char *at, uint64_t shard_bytes, uint64_
     for (uint64_t i = 0; i < samples; i++) {
         uint64_t offset, size, label;
         if (!take_number(&at, shard_bytes, ' ', &offset) ||
-            !take_number(&at, shard_bytes - offset, ' ', &size) || size > UINT32_MAX ||
+            !take_number(&at, shard_bytes - offset, ' ', &size) || size > QAT_INDEX_MAX_PART ||
             !take_number(&at, QAT_INDEX_MAX_LABEL, ' ', &label))
             return false;
         char *end = strchr(at, '\n');
@@ -151,8 +158,8 @@ bool qat_index_load(qat_index *index, const char *shard)
     bool const unpacked = n > 3 && strcmp(shard + n - 3, ".gz") == 0; /* offsets are larger then */
     char *path = index_path(shard);
     bool good = path && stat(shard, &of_shard) == 0 && stat(path, &of_index) == 0 &&
-                S_ISREG(of_index.st_mode) && not_older(&of_index, &of_shard) &&
-                qat_file_read(path, SIZE_MAX / 2, &text, &count, NULL) == QAT_OK;
+                S_ISREG(of_index.st_mode) && changed_before(&of_shard, &of_index) &&
+                qat_file_read(path, MAX_FILE_BYTES, &text, &count, NULL) == QAT_OK;
     if (good)
         good = take_text(index, (char *)text, count, (uint64_t)of_shard.st_size, unpacked);
     if (!good)

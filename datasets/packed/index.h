@@ -5,13 +5,16 @@
  *     qat-index 1 BYTES SAMPLES CRC      of the shard; of the lines that follow, in hexadecimal
  *     OFFSET SIZE LABEL NAME             a line for each sample, in the shard's order
  *
- * This file is only a help. One that is older than its shard, or damaged, is made anew.
+ * This file is only a help. It is made anew if it is damaged, or if its shard changed after it (the
+ * change time counts, which copying cannot set), or has another size.
  */
 #ifndef QAT_DATASETS_INDEX_H
 #define QAT_DATASETS_INDEX_H
 
 #include "base/bytes.h"
 #include "datasets/dataset_kind.h"
+
+#include <sys/stat.h>
 
 /** A sample: bytes of its shard. */
 typedef struct qat_place {
@@ -29,7 +32,10 @@ typedef struct qat_index {
     qat_ignored ignored;
 } qat_index;
 
-enum { QAT_INDEX_MAX_LABEL = 65535 };
+enum {
+    QAT_INDEX_MAX_LABEL = 65535,
+    QAT_INDEX_MAX_PART = 1 << 30 /* bytes of a sample, as of a picture file */
+};
 
 void qat_index_free(qat_index *index);
 /** Append a sample; false: out of memory. */
@@ -42,7 +48,11 @@ const char *qat_index_name(const qat_index *index, size_t i);
 bool qat_index_load(qat_index *index, const char *shard);
 /** The bytes of SHARD.idx for a shard of so many bytes; false: out of memory. */
 bool qat_index_text(const qat_index *index, uint64_t shard_bytes, qat_writer *text);
-/** Write SHARD.idx. A folder that cannot be written to is no error: the index is made anew. */
-void qat_index_save(const qat_index *index, const char *shard);
+/**
+ * Write SHARD.idx. A folder that cannot be written to is no error: the index is made anew.
+ * @param scanned  what the shard was before it was walked through. If it is another one now,
+ * nothing is written
+ */
+void qat_index_save(const qat_index *index, const char *shard, const struct stat *scanned);
 
 #endif

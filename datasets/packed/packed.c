@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { AT_ONCE = 16, PATH_LENGTH = 4096 }; /* shards between two calls of tick */
@@ -23,6 +24,7 @@ typedef struct packed {
     qat_place *places; /* by sample */
     char *names;
     qat_image_size size; /* of samples */
+    qat_unpacked unpacked;
 } packed;
 
 /* ------------------------------------------------------------------ opening */
@@ -39,14 +41,16 @@ typedef struct look {
 static void look_at(void *context, int tile, int thread)
 {
     look *l = context;
-    qat_shard *shard = &l->set->shards[l->first + tile];
+    const qat_shard *shard = &l->set->shards[l->first + tile];
+    struct stat before;
     (void)thread;
-    l->status[tile] = qat_shard_unpack(shard, &l->errors[tile]);
-    if (l->status[tile] || qat_index_load(&l->indices[tile], shard->path))
+    l->status[tile] = QAT_OK;
+    bool const found = stat(shard->path, &before) == 0;
+    if (qat_index_load(&l->indices[tile], shard->path))
         return;
     l->status[tile] = l->set->format->scan(shard, &l->indices[tile], &l->errors[tile]);
-    if (!l->status[tile])
-        qat_index_save(&l->indices[tile], shard->path);
+    if (!l->status[tile] && found)
+        qat_index_save(&l->indices[tile], shard->path, &before);
 }
 
 /** Append a shard's samples to those of the shards before it. */
@@ -69,6 +73,10 @@ static qat_status append(qat_dataset *d, qat_index *all, const qat_index *one, u
 static qat_status look_at_some(qat_dataset *d, look *l, int n, qat_index *all, qat_error *err)
 {
     qat_status st = QAT_OK;
+    for (int i = 0; !st && i < n && l->set->format->unpacks; i++)
+        st = qat_shard_unpack(&l->set->unpacked, &l->set->shards[l->first + i], err);
+    if (st)
+        return st;
     qat_parallel(n, look_at, l);
     for (int i = 0; i < n; i++) {
         if (!st && l->status[i])
@@ -176,7 +184,7 @@ qat_status qat_packed_open(qat_dataset *d, const qat_packed_format *format,
     packed *set = d->own = qat_arena_take(&d->arena, sizeof *set);
     if (!set)
         return qat_out_of_memory(err, o->path);
-    set->format = format;
+    *set = (packed){.format = format, .unpacked = {.fd = -1}};
     qat_status st =
         qat_shards_list(d, o, split, format->is_shard, format->endings, &paths, &folder, err);
     if (!st)
@@ -204,9 +212,8 @@ qat_status qat_packed_open(qat_dataset *d, const qat_packed_format *format,
 void qat_packed_close(qat_dataset *d)
 {
     packed *set = d->own;
-    for (int i = 0; set && i < set->n_shards; i++)
-        if (set->shards[i].fd >= 0)
-            (void)close(set->shards[i].fd);
+    if (set && set->unpacked.fd >= 0)
+        (void)close(set->unpacked.fd);
 }
 
 /* ------------------------------------------------------------------ samples */
@@ -232,7 +239,8 @@ static qat_status read_part(const qat_dataset *d, int index, const char *name, q
         return qat_out_of_memory(err, name);
     int const fd = shard->fd >= 0 ? shard->fd : open(shard->path, O_RDONLY | O_CLOEXEC);
     qat_status st = fd < 0 ? qat_file_fail(err, "open", shard->path, errno)
-                           : qat_file_read_at(fd, name, p->offset - f->before, part->bytes, n, err);
+                           : qat_file_read_at(fd, name, shard->start + p->offset - f->before,
+                                              part->bytes, n, err);
     if (fd >= 0 && fd != shard->fd)
         (void)close(fd);
     return st ? st : f->find(part, p->size, name, err);

@@ -8,7 +8,8 @@
 /** A shard, and where its content is read from. */
 typedef struct qat_shard {
     const char *path;
-    int fd; /* of the unpacked content; -1: the file itself */
+    int fd;              /* of the unpacked content; -1: the file itself */
+    uint64_t start, end; /* the content's bytes there */
 } qat_shard;
 
 /** A picture file in what was read of a shard. */
@@ -22,6 +23,7 @@ typedef struct qat_part {
 typedef struct qat_packed_format {
     qat_named *is_shard;
     const char *endings; /* of shards, for messages */
+    bool unpacks;        /* are shards whose names end in .gz unpacked first? */
     /** Walk through a shard and add its samples to an empty index. */
     qat_status (*scan)(const qat_shard *shard, qat_index *index, qat_error *err);
     size_t before, after; /* bytes around a sample that are read with it */

@@ -91,6 +91,12 @@ static qat_status add_folders(listing *l)
     return st;
 }
 
+static bool is_index(const char *path)
+{
+    size_t const n = strlen(path);
+    return n > 4 && strcmp(path + n - 4, ".idx") == 0;
+}
+
 static qat_status add_matches(listing *l)
 {
     glob_t found;
@@ -101,7 +107,7 @@ static qat_status add_matches(listing *l)
         return qat_fail(l->err, QAT_ERR_IO, "%s: no file has such a name", l->path);
     qat_status st = QAT_OK;
     for (size_t i = 0; !st && i < found.gl_pathc; i++)
-        if (!strstr(found.gl_pathv[i], ".idx"))
+        if (!is_index(found.gl_pathv[i]))
             st = add(l, found.gl_pathv[i]);
     globfree(&found);
     return st;
@@ -168,6 +174,21 @@ qat_status qat_shards_check_whole(const char *folder, qat_error *err)
                     folder);
 }
 
+/** The same of the folder of each shard. */
+static qat_status check_folders(qat_dataset *dataset, const qat_names *shards, qat_error *err)
+{
+    qat_status st = QAT_OK;
+    const char *last = "";
+    for (int i = 0; !st && i < shards->count; i++) {
+        const char *folder = qat_files_folder_of(&dataset->arena, shards->at[i]);
+        if (!folder)
+            return qat_out_of_memory(err, shards->at[i]);
+        st = strcmp(folder, last) ? qat_shards_check_whole(folder, err) : QAT_OK;
+        last = folder;
+    }
+    return st;
+}
+
 qat_status qat_shards_list(qat_dataset *dataset, const qat_dataset_options *options,
                            qat_split split, qat_named *is_shard, const char *endings,
                            qat_names *shards, const char **folder, qat_error *err)
@@ -178,7 +199,7 @@ qat_status qat_shards_list(qat_dataset *dataset, const qat_dataset_options *opti
                   : qat_files_folder_of(&dataset->arena, options->path);
     if (!*folder)
         return qat_out_of_memory(err, options->path);
-    qat_status st = qat_shards_check_whole(*folder, err);
+    qat_status st = qat_shards_check_whole(*folder, err); /* also if there is no shard yet */
     if (!st)
         st = add_all(&l);
     if (!st && !l.all.count)
@@ -187,6 +208,8 @@ qat_status qat_shards_list(qat_dataset *dataset, const qat_dataset_options *opti
         qsort(l.all.at, (size_t)l.all.count, sizeof *l.all.at, qat_names_order);
         st = choose(&l, options, split, &l.all);
     }
+    if (!st)
+        st = check_folders(dataset, &l.all, err);
     *shards = l.all;
     return st;
 }

@@ -287,6 +287,7 @@ qat_status qat_tar_next(qat_tar *tar, qat_tar_entry *e, bool *more, qat_error *e
             continue;
         if (s.has_name)
             memcpy(e->name, s.name, sizeof e->name);
+        e->is_link = type == '1' || type == '2';
         e->is_file = type == '0' || type == 0 || type == '7';
         if (qat_is_plain(e->name))
             return QAT_OK;

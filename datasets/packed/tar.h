@@ -25,7 +25,7 @@ typedef struct qat_tar {
 typedef struct qat_tar_entry {
     char name[QAT_TAR_NAME_MAX];
     uint64_t header, data, size; /* the file's bytes are at data; its header is just before them */
-    bool is_file;                /* a regular file */
+    bool is_file, is_link;       /* a regular file; a hard or symbolic link */
 } qat_tar_entry;
 
 /** Open an archive. Close it also after an error. */

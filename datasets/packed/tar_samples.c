@@ -29,7 +29,8 @@ typedef struct sample {
     uint64_t header;                /* of its first file */
     char picture[QAT_TAR_NAME_MAX]; /* "": none yet */
     uint64_t offset, size;
-    int64_t label; /* -1: not known */
+    int64_t label;                  /* -1: not known */
+    char useless[QAT_TAR_NAME_MAX]; /* a .json that says no class; "": none */
 } sample;
 
 typedef struct walk {
@@ -66,13 +67,13 @@ static int64_t label_of_text(const char *text)
     return *end || label > QAT_INDEX_MAX_LABEL ? -1 : label;
 }
 
-/** -1: no class in 0..65535; -2: no class at all. */
+/** -1: it says no class in 0..65535. */
 static int64_t label_of_json(const char *text, size_t count)
 {
     json_t *root = json_loadb(text, count, 0, NULL);
     const json_t *value = json_object_get(root, "label");
     value = value ? value : json_object_get(root, "cls");
-    int64_t label = !root ? -1 : value ? -1 : -2;
+    int64_t label = -1;
     if (json_is_integer(value) && json_integer_value(value) >= 0 &&
         json_integer_value(value) <= QAT_INDEX_MAX_LABEL)
         label = json_integer_value(value);
@@ -91,10 +92,11 @@ static qat_status read_label(walk *w, const qat_tar_entry *e, bool json)
     text[n] = 0;
     qat_status const st = qat_tar_read(&w->tar, e->data, text, n, w->err);
     int64_t const label = st ? -1 : json ? label_of_json(text, n) : label_of_text(text);
-    bool const good = label >= 0 || label == -2;
     free(text);
-    if (st || !good)
+    if (st || (label < 0 && !json))
         return st ? st : wrong_label(w, e);
+    if (label < 0)
+        memcpy(w->now.useless, e->name, sizeof w->now.useless);
     if (label >= 0 && w->now.label >= 0 && label != w->now.label)
         return qat_fail(w->err, QAT_ERR_FORMAT, "%s: byte %llu: %.200s says class %lld, not %lld",
                         w->tar.path, (unsigned long long)e->header, e->name, (long long)label,
@@ -110,8 +112,8 @@ static qat_status take_picture(walk *w, const qat_tar_entry *e)
         return qat_fail(w->err, QAT_ERR_FORMAT,
                         "%s: byte %llu: %.120s and %.120s are pictures of one sample", w->tar.path,
                         (unsigned long long)e->header, s->picture, e->name);
-    if (e->size > UINT32_MAX)
-        return qat_fail(w->err, QAT_ERR_FORMAT, "%s: byte %llu: %.200s has more than 4 GiB",
+    if (e->size > QAT_INDEX_MAX_PART)
+        return qat_fail(w->err, QAT_ERR_FORMAT, "%s: byte %llu: %.200s has more than 1 GiB",
                         w->tar.path, (unsigned long long)e->header, e->name);
     memcpy(s->picture, e->name, sizeof s->picture);
     s->offset = e->data;
@@ -136,6 +138,13 @@ static qat_status finish(walk *w)
     const sample *s = &w->now;
     if (!*s->picture)
         return QAT_OK;
+    if (s->label < 0 && *s->useless)
+        return qat_fail(
+            w->err, QAT_ERR_FORMAT,
+            "%s: byte %llu: %.120s has no class: %.120s is not JSON with a \"label\" or "
+            "\"cls\" in 0..%d",
+            w->tar.path, (unsigned long long)s->header, s->picture, s->useless,
+            QAT_INDEX_MAX_LABEL);
     if (s->label < 0)
         return qat_fail(w->err, QAT_ERR_FORMAT,
                         "%s: byte %llu: %.200s has no class: no .cls or .json with \"label\" "
@@ -155,6 +164,11 @@ static qat_status take_entry(walk *w, const qat_tar_entry *e)
 {
     const char *slash = strrchr(e->name, '/');
     size_t const key = key_of(e->name);
+    if (e->is_link && qat_picture_has_ending(e->name))
+        return qat_fail(w->err, QAT_ERR_FORMAT,
+                        "%s: byte %llu: %.200s is a link; tar --dereference --hard-dereference "
+                        "stores the picture itself",
+                        w->tar.path, (unsigned long long)e->header, e->name);
     if (!e->is_file)
         return QAT_OK;
     if ((slash ? slash[1] : *e->name) == '.') { /* hidden: macOS's tar makes such files */
@@ -196,10 +210,17 @@ static qat_status find(qat_part *part, size_t size, const char *name, qat_error 
     return QAT_OK;
 }
 
+/** Also a packed archive, which is refused by what is in it, not passed over. */
 static bool is_tar(const char *name)
 {
+    static const char *const endings[] = {".tar", ".tar.gz", ".tgz"};
     size_t const n = strlen(name);
-    return n > 4 && strcasecmp(name + n - 4, ".tar") == 0;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        size_t const m = strlen(endings[i]);
+        if (n > m && strcasecmp(name + n - m, endings[i]) == 0)
+            return true;
+    }
+    return false;
 }
 
 static const qat_packed_format format = {

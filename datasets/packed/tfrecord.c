@@ -22,7 +22,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { HEAD = 12, TAIL = 4, NAME_BYTES = 256, MAX_RECORD = 1 << 30 };
+enum { HEAD = 12, TAIL = 4, NAME_BYTES = 256 };
 
 static unsigned long long llu(uint64_t n)
 {
@@ -71,17 +71,23 @@ typedef struct walk {
     qat_error *err;
 } walk;
 
+/** Where a place is in the unpacked content. */
+static uint64_t seen(const walk *w, uint64_t at)
+{
+    return at - w->shard->start;
+}
+
 static qat_status cut_off(const walk *w)
 {
     return qat_fail(w->err, QAT_ERR_FORMAT,
                     "%s: truncated at byte %llu: the record that begins at byte %llu is not whole",
-                    w->shard->path, llu(w->end), llu(w->at));
+                    w->shard->path, llu(seen(w, w->end)), llu(seen(w, w->at)));
 }
 
 static qat_status damaged(const walk *w, const char *what)
 {
     return qat_fail(w->err, QAT_ERR_FORMAT, "%s: the record at byte %llu %s", w->shard->path,
-                    llu(w->at), what);
+                    llu(seen(w, w->at)), what);
 }
 
 static qat_status make_room(walk *w, size_t bytes)
@@ -107,7 +113,7 @@ static qat_status take_message(walk *w, size_t length)
     if (e.label < 0 || e.label > QAT_INDEX_MAX_LABEL)
         return damaged(w, "has no class in 0..65535: no image/class/label or label");
     name_of(&e, w->index->count, name);
-    return qat_index_add(w->index, w->at + HEAD, (uint32_t)length, (int32_t)e.label, name)
+    return qat_index_add(w->index, seen(w, w->at) + HEAD, (uint32_t)length, (int32_t)e.label, name)
                ? QAT_OK
                : qat_out_of_memory(w->err, w->shard->path);
 }
@@ -127,7 +133,7 @@ static qat_status take_record(walk *w)
                                        "wrong");
     if (length > w->end - w->at - HEAD - TAIL)
         return cut_off(w);
-    if (length > MAX_RECORD)
+    if (length > QAT_INDEX_MAX_PART)
         return damaged(w, "has more than 1 GiB");
     st = make_room(w, (size_t)length + TAIL);
     if (!st)
@@ -146,8 +152,9 @@ static qat_status scan(const qat_shard *shard, qat_index *index, qat_error *err)
     if (fd < 0)
         return qat_file_fail(err, "open", shard->path, errno);
     qat_status st = fstat(fd, &there) ? qat_file_fail(err, "read", shard->path, errno) : QAT_OK;
-    walk w = {.shard = shard, .fd = fd, .index = index, .err = err};
-    w.end = st ? 0 : (uint64_t)there.st_size;
+    walk w = {.shard = shard, .fd = fd, .at = shard->start, .index = index, .err = err};
+    if (!st)
+        w.end = shard->fd >= 0 ? shard->end : (uint64_t)there.st_size;
     while (!st && w.at < w.end)
         st = take_record(&w);
     if (fd != shard->fd)
@@ -201,6 +208,7 @@ static bool is_tfrecord(const char *name)
 
 static const qat_packed_format format = {.is_shard = is_tfrecord,
                                          .endings = ".tfrecord, -00000-of-01024, perhaps with .gz",
+                                         .unpacks = true,
                                          .scan = scan,
                                          .before = HEAD,
                                          .after = TAIL,

@@ -36,7 +36,7 @@ static qat_status write_all(int fd, const char *path, const uint8_t *bytes, size
     return QAT_OK;
 }
 
-static qat_status unpack(qat_file_source *from, int to, const char *path, qat_error *err)
+static qat_status unpack(qat_file_source *from, qat_unpacked *to, const char *path, qat_error *err)
 {
     uint8_t *room = malloc(CHUNK);
     size_t got = 1;
@@ -44,25 +44,30 @@ static qat_status unpack(qat_file_source *from, int to, const char *path, qat_er
     while (!st && got) {
         st = qat_source_read(from, room, CHUNK, &got, err);
         if (!st)
-            st = write_all(to, path, room, got, err);
+            st = write_all(to->fd, path, room, got, err);
+        to->bytes += got;
     }
     free(room);
     return st;
 }
 
-qat_status qat_shard_unpack(qat_shard *shard, qat_error *err)
+qat_status qat_shard_unpack(qat_unpacked *to, qat_shard *shard, qat_error *err)
 {
-    char path[PATH_LENGTH];
+    char path[PATH_LENGTH] = "a temporary file";
     size_t const n = strlen(shard->path);
     qat_file_source source;
     if (n < 3 || strcmp(shard->path + n - 3, ".gz") != 0)
         return QAT_OK;
+    if (to->fd < 0)
+        to->fd = nameless(path);
+    if (to->fd < 0)
+        return qat_file_fail(err, "create", path, errno);
+    shard->fd = to->fd;
+    shard->start = to->bytes;
     qat_status st = qat_source_open(&source, shard->path, err);
-    if (!st) {
-        shard->fd = nameless(path);
-        st = shard->fd < 0 ? qat_file_fail(err, "create", path, errno)
-                           : unpack(&source, shard->fd, path, err);
-    }
+    if (!st)
+        st = unpack(&source, to, path, err);
     qat_source_close(&source);
+    shard->end = to->bytes;
     return st;
 }

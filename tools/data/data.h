@@ -11,8 +11,9 @@ typedef struct data_source {
 } data_source;
 
 /**
- * Open a source: KIND[:PATH], or a path alone, which is `tar` if shards lie there, else `folder`.
- * Close it also after a failure.
+ * Open a source: KIND[:PATH], or a path alone, whose kind is guessed and told: `folder` if there
+ * are folders of classes, else `tar` or `tfrecord` if shards lie there. Close it also after a
+ * failure.
  * @param only  "train", "test", or NULL: both
  * @param sets  data.KEY=VALUE of a recipe
  */

@@ -19,20 +19,36 @@ static bool names_kind(const char *text)
     return false;
 }
 
-/** Are there archives in a folder, or in a folder of it? */
-static bool has_shards(const char *path)
+static bool matches(const char *path, const char *pattern)
 {
-    static const char *const patterns[] = {"/*.tar", "/*/*.tar"};
-    char pattern[TEXT_MAX];
-    bool found = false;
-    for (size_t i = 0; !found && i < sizeof patterns / sizeof *patterns; i++) {
-        glob_t g = {0};
-        snprintf(pattern, sizeof pattern, "%s%s", path, patterns[i]);
-        found = glob(pattern, GLOB_NOSORT, NULL, &g) == 0;
-        globfree(&g);
-    }
+    char text[TEXT_MAX];
+    glob_t g = {0};
+    snprintf(text, sizeof text, "%s%s", path, pattern);
+    bool const found = glob(text, GLOB_NOSORT, NULL, &g) == 0;
+    globfree(&g);
+    return found;
+}
+
+/** The kind of data at a path: by the folders of classes, or else by the names of shards. */
+static const char *kind_at(const char *path)
+{
+    static const struct {
+        const char *pattern, *kind;
+    } shards[] = {{"/*.tar", "tar"},
+                  {"/train/*.tar", "tar"},
+                  {"/*.tfrecord*", "tfrecord"},
+                  {"/train/*.tfrecord*", "tfrecord"},
+                  {"/*-of-[0-9]*", "tfrecord"},
+                  {"/train/*-of-[0-9]*", "tfrecord"}};
     size_t const n = strlen(path);
-    return found || (n > 4 && strcmp(path + n - 4, ".tar") == 0);
+    if (n > 4 && strcmp(path + n - 4, ".tar") == 0)
+        return "tar";
+    if (matches(path, "/train/*/"))
+        return "folder";
+    for (size_t i = 0; i < sizeof shards / sizeof *shards; i++)
+        if (matches(path, shards[i].pattern))
+            return shards[i].kind;
+    return "folder";
 }
 
 static qat_status make_recipe(data_source *s, const char *text, const tool_list *sets,
@@ -43,10 +59,10 @@ static qat_status make_recipe(data_source *s, const char *text, const tool_list 
     char kind[32], recipe[TEXT_MAX];
     const char *path = !named ? text : text[n] ? text + n + 1 : "";
     snprintf(kind, sizeof kind, "%.*s", (int)n, text);
-    snprintf(recipe, sizeof recipe, "[data]\nkind = %s\n",
-             named              ? kind
-             : has_shards(text) ? "tar"
-                                : "folder");
+    const char *guess = named ? kind : kind_at(text);
+    snprintf(recipe, sizeof recipe, "[data]\nkind = %s\n", guess);
+    if (!named)
+        fprintf(stderr, "qat-data: %s is taken as kind %s\n", tool_shown(text), guess);
     qat_status st = qat_recipe_parse(&s->recipe, recipe, "qat-data", sets->items, sets->count, err);
     if (!st && *path)
         st = qat_recipe_set(s->recipe, "data.path", path, err);

@@ -50,6 +50,11 @@ has "is one shard, smaller" "^train: 600 pictures in 1 shard" out.txt
 check "has no test split" test ! -e small/val-000000.tar
 check "its size" "$tools/qat-data" check small --only train
 has "is 16" "16 x 16 to 16 x 16" out.txt
+mkdir -p mixed/train/cat mixed/train/dog mixed/val
+cp one/train-000000.tar mixed/x.tar
+refuses "a folder of classes with an archive beside it" 1 "mixed is taken as kind folder" "$tools/qat-data" list mixed
+touch records-00000-of-00001 && mkdir records && mv records-00000-of-00001 records/train-00000-of-00001
+refuses "a folder of TFRecords" 1 "records is taken as kind tfrecord" "$tools/qat-data" list records
 refuses "boxes" 1 "only pictures with a class can be packed, not pictures with boxes" \
     "$tools/qat-data" pack scenes boxes --set data.train_count=2 --set data.test_count=2
 refuses "a size" 2 "expected bytes in 64K..1024G" "$tools/qat-data" pack one two --shard-size 5

@@ -9,6 +9,7 @@
 #include "qat/runtime.h"
 
 #include <check.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -198,6 +199,36 @@ START_TEST(an_index_that_does_not_fit_is_made_anew)
 }
 END_TEST
 
+/** Another shard of the same size and of an older date, as cp -p and rsync -t make it. */
+START_TEST(a_shard_of_the_same_size_has_another_index)
+{
+    qat_dataset_options const o = of(folder);
+    struct timespec const old[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+    uint8_t v[PIXELS];
+    int label;
+    for (int time = 0; time < 2; time++) {
+        start();
+        for (int i = 0; i < 3; i++) {
+            char name[32], text[8];
+            snprintf(name, sizeof name, "%d.ppm", i);
+            put(name, picture(i), PPM);
+            snprintf(name, sizeof name, "%d.cls", i);
+            snprintf(text, sizeof text, "%d", time ? 2 - i : i);
+            put_text(name, text);
+        }
+        finish("train.tar");
+        ck_assert_int_eq(utimensat(AT_FDCWD, test_temp_path(path, folder, "train.tar"), old, 0), 0);
+        for (int again = 0; again < 2; again++) {
+            qat_dataset *d = open_set(&o, QAT_SPLIT_TRAIN);
+            ck_assert_int_eq(qat_dataset_get(d, 0, v, &label, NULL), QAT_OK);
+            ck_assert_int_eq(label, time ? 2 : 0);
+            qat_dataset_close(d);
+        }
+        there("train.tar.idx", true);
+    }
+}
+END_TEST
+
 /** A shard that was replaced while a run goes on: the samples are not where they were. */
 START_TEST(a_replaced_shard_is_noticed)
 {
@@ -241,7 +272,7 @@ START_TEST(dialects_of_tar)
     memcpy(strrchr(name, '.'), ".cls", 5);
     put_as('L', "././@LongLink", name, strlen(name) + 1);
     put_text("cut", "0");
-    put_as('2', "link.ppm", "", 0);
+    put_as('2', "link.txt", "", 0);
     put_as('x', "pax", "11 size=59\n", 11); /* of what follows, whose header says 0 */
     size_t const at = archive.count;
     put("000001.PPM", picture(1), PPM);
@@ -252,7 +283,8 @@ START_TEST(dialects_of_tar)
     put_text("._000001.cls", "hidden");
     put_text("000002.seg.png", "a mask, which is ignored");
     put("000002.ppm", picture(2), PPM);
-    put_text("000002.json", "{\"cls\": 2, \"label\": 2}");
+    put_text("000002.json", "{\"label\": \"owl\"}"); /* words, beside a class */
+    put_text("000002.cls", "2");
     put_text("000003.txt", "no picture");
     put_text("000003.cls", "7");
     finish("train.tar");
@@ -324,6 +356,13 @@ START_TEST(broken_headers_are_refused)
         finish("train.tar");
         ck_assert_int_eq(refusal(&o, QAT_SPLIT_TRAIN, cases[i].says), QAT_ERR_FORMAT);
     }
+    for (char type = '1'; type <= '2'; type++) {
+        start();
+        put_as(type, "1.ppm", "", 0);
+        put_text("1.cls", "1");
+        finish("train.tar");
+        refusal(&o, QAT_SPLIT_TRAIN, "1.ppm is a link; tar --dereference");
+    }
     test_temp_write(folder, "train.tar", "\x1f\x8b________", 10);
     refusal(&o, QAT_SPLIT_TRAIN, "truncated at byte 10");
     start();
@@ -331,6 +370,24 @@ START_TEST(broken_headers_are_refused)
     qat_write_align(&archive, QAT_TAR_BLOCK);
     finish("train.tar");
     refusal(&o, QAT_SPLIT_TRAIN, "gunzip it");
+    unlink(test_temp_path(path, folder, "train.tar"));
+    finish("train.tar.gz"); /* gzip in gzip; it is not unpacked */
+    refusal(&o, QAT_SPLIT_TRAIN, "train.tar.gz: ");
+}
+END_TEST
+
+/** A picture of more than 1 GiB is refused before memory is taken; the archive has a hole. */
+START_TEST(a_huge_picture_is_refused)
+{
+    qat_dataset_options const o = of(test_temp_path(path, folder, "train.tar"));
+    start();
+    put("1.ppm", "", 0);
+    memcpy(archive.bytes + 124, "10000000001", 11);
+    sum(archive.bytes);
+    finish("train.tar");
+    if (truncate(path, (off_t)3 << 29) != 0)
+        return; /* no room for such a file here */
+    refusal(&o, QAT_SPLIT_TRAIN, "1.ppm has more than 1 GiB");
 }
 END_TEST
 
@@ -346,9 +403,9 @@ START_TEST(samples_that_are_not_whole_are_refused)
         {{"1.ppm", "1.cls"}, {"x", "-1"}, "1.cls is not a class"},
         {{"1.ppm", "1.cls"}, {"x", "cat"}, "1.cls is not a class"},
         {{"1.ppm", "1.cls"}, {"x", ""}, "1.cls is not a class"},
-        {{"1.ppm", "1.json"}, {"x", "{\"label\": 1"}, "1.json is not a class"},
-        {{"1.ppm", "1.json"}, {"x", "{\"label\": \"cat\"}"}, "1.json is not a class"},
-        {{"1.ppm", "1.json"}, {"x", "[1]"}, "1.ppm has no class"},
+        {{"1.ppm", "1.json"}, {"x", "{\"label\": 1"}, "1.json is not JSON with"},
+        {{"1.ppm", "1.json"}, {"x", "{\"label\": \"cat\"}"}, "1.json is not JSON with"},
+        {{"1.ppm", "1.json"}, {"x", "[1]"}, "1.ppm has no class: 1.json is not"},
         {{"1.ppm", "1.png", "1.cls"}, {"x", "y", "1"}, "1.ppm and 1.png are pictures of one"},
         {{"1.ppm", "1.cls", "1.json"}, {"x", "1", "{\"cls\": 2}"}, "says class 2, not 1"},
         {{"1.txt"}, {"x"}, "no picture in 1 shards"},
@@ -395,6 +452,8 @@ START_TEST(shards_of_a_split)
     d = open_set(&o, QAT_SPLIT_TEST);
     check_samples(d, 100, 3);
     qat_dataset_close(d);
+    test_temp_write(folder, "sub/test/PACKING", "", 0);
+    refusal(&o, QAT_SPLIT_TEST, "sub/test: packing began but did not end here");
     test_temp_write(folder, "empty/a.txt", "", 0);
     o = of(test_temp_path(pattern, folder, "empty"));
     refusal(&o, QAT_SPLIT_TRAIN, "no shard (.tar)");
@@ -571,10 +630,12 @@ int main(void)
     tcase_add_checked_fixture(tc, test_folder_make, teardown);
     tcase_add_test(tc, samples_come_in_the_order_of_the_shards);
     tcase_add_test(tc, an_index_that_does_not_fit_is_made_anew);
+    tcase_add_test(tc, a_shard_of_the_same_size_has_another_index);
     tcase_add_test(tc, a_replaced_shard_is_noticed);
     tcase_add_test(tc, dialects_of_tar);
     tcase_add_test(tc, a_truncated_archive_is_refused);
     tcase_add_test(tc, broken_headers_are_refused);
+    tcase_add_test(tc, a_huge_picture_is_refused);
     tcase_add_test(tc, samples_that_are_not_whole_are_refused);
     tcase_add_test(tc, shards_of_a_split);
     tcase_add_test(tc, names_and_numbers_of_classes);

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 enum { SIDE = 4, PIXELS = SIDE * SIDE * 3, PPM = 11 + PIXELS, COUNT = 9 };
@@ -181,6 +182,37 @@ START_TEST(samples_are_read)
 }
 END_TEST
 
+/** Unpacked content is in one file, however many shards there are. */
+START_TEST(many_gzip_shards_take_one_descriptor)
+{
+    enum { SHARDS = 40, DESCRIPTORS = 24 };
+    struct rlimit const few = {DESCRIPTORS, DESCRIPTORS};
+    qat_dataset *d;
+    qat_error err;
+    uint8_t v[PIXELS];
+    int label;
+    for (int s = 0; s < SHARDS; s++) {
+        char name[64];
+        file.count = 0;
+        put_sample(s);
+        put_sample(s + 1);
+        snprintf(name, sizeof name, "train-%05d-of-%05d.gz", s, SHARDS);
+        write_file(name);
+    }
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+    for (int time = 0; time < 2; time++) {
+        ck_assert_msg(qat_dataset_open(&d, &set, QAT_SPLIT_TRAIN, &err) == QAT_OK, "%s",
+                      err.message);
+        ck_assert_int_eq(qat_dataset_info_of(d)->count, 2 * SHARDS);
+        for (int i = 0; i < 2 * SHARDS; i++) {
+            ck_assert_int_eq(qat_dataset_get(d, i, v, &label, NULL), QAT_OK);
+            ck_assert_mem_eq(v, picture(i / 2 + i % 2) + 11, PIXELS);
+        }
+        qat_dataset_close(d);
+    }
+}
+END_TEST
+
 /** Every cut is refused, but those between records; with a gzip file, all. */
 START_TEST(cuts_are_refused)
 {
@@ -328,6 +360,7 @@ int main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_checked_fixture(tc, test_folder_make, teardown);
     tcase_add_loop_test(tc, samples_are_read, 0, (int)(sizeof names / sizeof *names));
+    tcase_add_test(tc, many_gzip_shards_take_one_descriptor);
     tcase_add_test(tc, cuts_are_refused);
     tcase_add_test(tc, damage_is_noticed);
     tcase_add_test(tc, what_is_no_picture_with_a_class);
