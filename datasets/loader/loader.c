@@ -180,7 +180,7 @@ static bool make_tables(qat_loader *l, const float *mean, const float *std)
  */
 static qat_status fit_memory(qat_loader *l, const qat_loader_options *o, qat_error *err)
 {
-    uint64_t const limit = o->memory ? o->memory : QAT_DEFAULT_DATA_MEMORY;
+    uint64_t const limit = o->memory ? o->memory : l->dataset->memory;
     uint64_t const held = l->dataset->held, left = held < limit ? limit - held : 0;
     uint64_t const samples = (uint64_t)(o->batch < l->info->count ? o->batch : l->info->count);
     uint64_t const each = l->sample_values * (sizeof(float) + (l->info->type != QAT_SAMPLE_F32));

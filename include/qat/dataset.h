@@ -382,7 +382,7 @@ typedef struct qat_loader_options {
     int threads;             /* threads that decode in the background, >= 1 */
     int prefetch;    /* batches to prepare in advance, >= 1; fewer where memory does not allow it */
     uint64_t memory; /* the most bytes of the data set (what it keeps in memory) and of all prepared
-                        batches together; 0: QAT_DEFAULT_DATA_MEMORY */
+                        batches together; 0: what the data set was opened with */
 } qat_loader_options;
 
 /** One batch. The loader owns it; it is valid until the next call of qat_loader_next. */

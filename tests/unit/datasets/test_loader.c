@@ -467,6 +467,24 @@ START_TEST(test_error_in_a_thread)
 }
 END_TEST
 
+/* A loader that is given no limit has that of its data set. */
+START_TEST(test_memory_of_the_data_set)
+{
+    for (uint64_t mib = 1; mib <= 4; mib += 3) {
+        qat_dataset *d = open_set(
+            &(qat_dataset_options){.kind = "shapes", .train_count = 64, .memory = mib << 20});
+        qat_loader_options const o = {.batch = 64, .threads = 1, .prefetch = 1};
+        qat_loader *loader = NULL;
+        qat_error err = {0};
+        qat_status const st = qat_loader_create(&loader, d, &o, &err);
+        ck_assert_int_eq(st, mib == 1 ? QAT_ERR_LIMIT : QAT_OK);
+        ck_assert(st == QAT_OK || strstr(err.message, "data.memory allows 1 MiB"));
+        qat_loader_free(loader);
+        qat_dataset_close(d);
+    }
+}
+END_TEST
+
 START_TEST(test_out_of_memory)
 {
     static const char picture[] = "P5\n1 1\n255\nx";
@@ -514,6 +532,7 @@ int main(void)
     tcase_add_test(tc, test_refused);
     tcase_add_test(tc, test_cutout);
     tcase_add_test(tc, test_error_in_a_thread);
+    tcase_add_test(tc, test_memory_of_the_data_set);
     tcase_add_test(tc, test_out_of_memory);
     suite_add_tcase(suite, tc);
     return test_run_suite(suite);
