@@ -86,17 +86,17 @@ compare() { # compare <name> <recipe> <ranks:threads...> -- <options...>
     compare "every layer" layers.ini 2:1 --
 }
 if [ -n "$all" ]; then
-    for recipe in resnet20 mobilenet detector attributes layers; do
+    for network in resnet20 mobilenet detector attributes layers; do
         for layout in uint8 int8; do
             for fold in two_pass one_pass; do
                 of_run="--set quant.layout=$layout --set quant.bn_fold=$fold"
                 # shellcheck disable=SC2086
-                compare "$recipe, $layout, $fold" $recipe.ini -- $of_run
+                compare "$network, $layout, $fold" $network.ini -- $of_run
                 # shellcheck disable=SC2086
-                compare "$recipe, $layout, $fold, on integers" $recipe.ini -- $of_run $integers
+                compare "$network, $layout, $fold, on integers" $network.ini -- $of_run $integers
             done
         done
-        compare "$recipe, lsq" $recipe.ini -- --set quant.ranges=lsq --set quant.learn_delay=3
+        compare "$network, lsq" $network.ini -- --set quant.ranges=lsq --set quant.learn_delay=3
     done
 fi
 
