@@ -535,7 +535,8 @@ static int train_in(const qat_recipe *recipe, const char *dir, bool continues)
                                  .ranks = ranks};
     qat_train_result result;
     qat_error err;
-    tool_threads(threads ? threads : number(recipe, "train.threads"));
+    int64_t const wanted = threads ? threads : number(recipe, "train.threads");
+    tool_threads(!wanted && ranks ? ranks_threads() : wanted);
     catch_signals();
     if (shown == SHOW_FULL && tells)
         view = live_view_open(title_of(recipe), judged);

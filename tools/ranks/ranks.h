@@ -15,6 +15,11 @@
 const qat_ranks *ranks_open(int timeout);
 /** Was this process started by mpirun, or srun, as one of several? */
 bool ranks_are_many(void);
+/**
+ * How many threads one of several processes should start: one for each processor that mpirun has
+ * bound it to, else its share of the machine's.
+ */
+int ranks_threads(void);
 /** Wait for the others, which must come here as well. NULL is fine. */
 void ranks_close(const qat_ranks *ranks);
 /** After an error: tell it, once for all ranks if it is the same, and end all. Does not return. */
