@@ -110,6 +110,13 @@ fi
 if wait "$launcher"; then ok "a rank that was stopped for a while"; else not_ok "a slow rank ends the run: $(cat begin_err.txt)"; fi
 same_run "with a slow rank" whole slow
 
+# ---------------------------------------------------------------- asked to stop: all after the same step
+begin asked --set train.steps=100000
+wait_for asked/last.ckpt
+kill -USR1 "$(pgrep -P "$launcher" | head -n 1)"
+ends_soon "asked to stop"
+has "asked to stop, with a checkpoint" '^stopped at step [0-9]+ of 100000' begin.txt
+
 # ---------------------------------------------------------------- they disagree
 apart() { # apart <what> <text> <options of rank 1...>: it is refused, and nothing is lost
     what=$1 text=$2
