@@ -511,6 +511,7 @@ qat_status qat_dataset_open(qat_dataset **dataset, const qat_dataset_options *op
         return qat_out_of_memory(err, "data set");
     d->kind = kind;
     d->undrawn = options->undrawn && !kind->needs_path;
+    d->jpeg_scale = options->jpeg_scale;
     d->info.target_deviation = 1;
     d->memory = options->memory ? options->memory : QAT_DEFAULT_DATA_MEMORY;
     d->info.name = make_name(d, kind->needs_path ? options->path : NULL, split);

@@ -92,6 +92,7 @@ struct qat_dataset {
     qat_split split;     /* whose samples these are */
     bool is_part;        /* of one set: options.split */
     bool undrawn;        /* options.undrawn, and the kind draws: there are no values, no targets */
+    bool jpeg_scale;     /* options.jpeg_scale */
     size_t sample_bytes; /* bytes of one sample's values */
     qat_arena arena;     /* names, paths and the kind's own structures; closing frees it */
     void *values;        /* for kinds that keep all samples: info.count of them, 64-byte aligned */

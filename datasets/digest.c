@@ -76,6 +76,8 @@ static qat_status close_digest(const qat_dataset *d, qat_data_digest *digest, qa
     qat_writer w = {0};
     qat_write_text(&w, "%s %d x %d x %d, %d classes, %d samples", d->kind->name, d->info.height,
                    d->info.width, d->info.channels, d->info.classes, d->info.count);
+    if (d->jpeg_scale)
+        qat_write_text(&w, ", JPEG at a smaller size");
     qat_write_u64(&w, (uint64_t)digest->bytes);
     for (int i = 0; i < digest->n; i++) {
         qat_write_u32(&w, digest->names[i]);

@@ -206,6 +206,10 @@ static qat_status check(const qat_dataset *d, const qat_pack_options *o, qat_err
                         : info->n_targets             ? "samples with targets"
                         : info->type != QAT_SAMPLE_U8 ? "sounds or real values"
                                                       : "signals");
+    if (d->jpeg_scale)
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "%s: data.jpeg_scale has no use where pictures are packed; resize does",
+                        info->name);
     if (info->channels != 1 && info->channels != 3)
         return qat_fail(err, QAT_ERR_UNSUPPORTED, "%s: pictures of %d channels, not 1 or 3",
                         info->name, info->channels);

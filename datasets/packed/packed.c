@@ -205,7 +205,8 @@ qat_status qat_packed_open(qat_dataset *d, const qat_packed_format *format,
                                  .channels = d->info.channels,
                                  .central_crop = o->central_crop,
                                  .resize_short = o->resize_short,
-                                 .max_pixels = o->max_pixels};
+                                 .max_pixels = o->max_pixels,
+                                 .jpeg_scale = o->jpeg_scale};
     return st;
 }
 
@@ -260,20 +261,24 @@ qat_status qat_packed_bytes(const qat_dataset *d, int index, uint8_t **bytes, si
     return st;
 }
 
-/** Decode a sample's picture, in its stored size. */
-static qat_status decode(const qat_dataset *d, int index, const char *name, qat_picture *picture,
-                         qat_error *err)
+/** Decode a sample's picture. part_of_it: a random part is wanted. */
+static qat_status decode(const qat_dataset *d, int index, const char *name, bool part_of_it,
+                         qat_picture *picture, qat_error *err)
 {
     const packed *set = d->own;
     int const limit = set->size.max_pixels ? set->size.max_pixels : QAT_PICTURE_MAX_PIXELS;
     qat_part part;
+    int height, width;
+    qat_image_least(&set->size, part_of_it, &height, &width);
     *picture = (qat_picture){0};
     qat_status st = read_part(d, index, name, &part, err);
     qat_picture_file const file = {.path = name,
                                    .bytes = part.picture,
                                    .count = part.count,
                                    .channels = d->info.channels,
-                                   .max_pixels = limit};
+                                   .max_pixels = limit,
+                                   .least_height = height,
+                                   .least_width = width};
     if (!st)
         st = qat_picture_decode(picture, &file, err);
     free(part.bytes);
@@ -284,7 +289,7 @@ qat_status qat_packed_picture(const qat_dataset *d, int index, qat_picture *pict
 {
     char name[PATH_LENGTH];
     qat_file_path(qat_packed_file(d, index), name, sizeof name);
-    return decode(d, index, name, picture, err);
+    return decode(d, index, name, true, picture, err);
 }
 
 qat_status qat_packed_get(const qat_dataset *d, int index, void *values, int *label, qat_error *err)
@@ -293,7 +298,7 @@ qat_status qat_packed_get(const qat_dataset *d, int index, void *values, int *la
     char name[PATH_LENGTH];
     qat_picture picture;
     qat_file_path(qat_packed_file(d, index), name, sizeof name);
-    qat_status st = decode(d, index, name, &picture, err);
+    qat_status st = decode(d, index, name, false, &picture, err);
     if (!st)
         st = qat_image_fit(&picture, name, &set->size, values, err);
     free(picture.pixels);

@@ -3,6 +3,7 @@
 #include "datasets/pictures/picture.h"
 #include "qat/dataset.h"
 
+#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -157,6 +158,19 @@ static qat_status check_size(const char *path, const qat_image_size *s, qat_erro
     return QAT_OK;
 }
 
+void qat_image_least(const qat_image_size *size, bool part, int *height, int *width)
+{
+    double const share = size->central_crop > 0 ? size->central_crop : 1;
+    int const times = part ? 2 : 1;
+    *height = *width = 0;
+    if (!size->jpeg_scale)
+        return;
+    *height = (int)ceil(times * size->height / share);
+    *width = (int)ceil(times * size->width / share);
+    if (size->resize_short && !part && !(size->central_crop > 0))
+        *height = *width = size->resize_short;
+}
+
 qat_status qat_image_fit(qat_picture *p, const char *path, const qat_image_size *size,
                          uint8_t *values, qat_error *err)
 {
@@ -179,9 +193,13 @@ qat_status qat_image_read(const char *path, const qat_image_size *size, uint8_t 
                           qat_error *err)
 {
     qat_picture p = {0};
+    int height = 0, width = 0;
     qat_status st = check_size(path, size, err);
     if (!st)
-        st = qat_picture_read_within(&p, path, size->channels, size->max_pixels, err);
+        qat_image_least(size, false, &height, &width);
+    if (!st)
+        st =
+            qat_picture_read_scaled(&p, path, size->channels, size->max_pixels, height, width, err);
     if (!st)
         st = qat_image_fit(&p, path, size, values, err);
     free(p.pixels);

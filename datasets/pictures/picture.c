@@ -86,11 +86,14 @@ qat_status qat_picture_decode(qat_picture *picture, const qat_picture_file *file
     return format ? format->read(picture, file, err) : qat_picture_unknown(file, err);
 }
 
-qat_status qat_picture_read_within(qat_picture *picture, const char *path, int channels,
-                                   int max_pixels, qat_error *err)
+qat_status qat_picture_read_scaled(qat_picture *picture, const char *path, int channels,
+                                   int max_pixels, int least_height, int least_width,
+                                   qat_error *err)
 {
     qat_picture_file file = {.path = path,
                              .channels = channels,
+                             .least_height = least_height,
+                             .least_width = least_width,
                              .max_pixels = max_pixels ? max_pixels : QAT_PICTURE_MAX_PIXELS};
     uint8_t *bytes;
     *picture = (qat_picture){0};
@@ -100,6 +103,12 @@ qat_status qat_picture_read_within(qat_picture *picture, const char *path, int c
         st = qat_picture_decode(picture, &file, err);
     free(bytes);
     return st;
+}
+
+qat_status qat_picture_read_within(qat_picture *picture, const char *path, int channels,
+                                   int max_pixels, qat_error *err)
+{
+    return qat_picture_read_scaled(picture, path, channels, max_pixels, 0, 0, err);
 }
 
 qat_status qat_mask_read(qat_picture *mask, const char *path, int max_pixels, qat_error *err)

@@ -22,6 +22,9 @@ typedef struct qat_picture_file {
     size_t count;
     int channels;       /* 1 or 3 */
     int64_t max_pixels; /* in 1..QAT_PICTURE_MOST_PIXELS */
+    /* A JPEG is decoded at 1/2, 1/4 or 1/8 of its size, the smallest of these that has at least so
+     * many pixels in both directions. 0: at its stored size */
+    int least_height, least_width;
 } qat_picture_file;
 
 typedef struct qat_picture_format {
@@ -45,6 +48,16 @@ extern const char qat_picture_endings[];
  * this.
  */
 qat_status qat_picture_decode(qat_picture *picture, const qat_picture_file *file, qat_error *err);
+
+/** Read a picture file as qat_picture_read_within does, a JPEG perhaps at a smaller size. */
+qat_status qat_picture_read_scaled(qat_picture *picture, const char *path, int channels,
+                                   int max_pixels, int least_height, int least_width,
+                                   qat_error *err);
+/**
+ * Set file->least_height and least_width for samples of this size, if it says jpeg_scale. part: a
+ * random part will be cut out; a quarter of the picture's area then still has the size.
+ */
+void qat_image_least(const qat_image_size *size, bool part, int *height, int *width);
 
 /**
  * Bring a decoded picture to the wanted size, as qat_image_read does. The picture is work space.

@@ -160,6 +160,20 @@ static void inks_to_rgb(const uint8_t *cmyk, uint8_t *rgb, int width)
             rgb[k] = (uint8_t)((2 * cmyk[k] * cmyk[3] + 255) / 510);
 }
 
+/** Choose the size at which the picture is decoded. */
+static void choose_scale(reader *r)
+{
+    struct jpeg_decompress_struct *jpeg = &r->jpeg;
+    unsigned const height = (unsigned)r->file->least_height, width = (unsigned)r->file->least_width;
+    unsigned by = height && width ? 8 : 1;
+    while (by > 1 && ((jpeg->image_height + by - 1) / by < height ||
+                      (jpeg->image_width + by - 1) / by < width))
+        by /= 2;
+    jpeg->scale_num = 1;
+    jpeg->scale_denom = by;
+    jpeg_calc_output_dimensions(jpeg);
+}
+
 static void read_rows(reader *r, qat_picture *p)
 {
     size_t const stride = (size_t)p->width * (size_t)(r->channels == 4 ? 3 : r->channels);
@@ -229,8 +243,12 @@ static qat_status read_picture(reader *r, qat_picture *p, qat_error *err)
     qat_status st = qat_picture_set_size(p, r->file, jpeg->image_height, jpeg->image_width, err);
     if (!st)
         st = check_memory(r, err);
-    if (!st)
-        st = qat_picture_allocate(p, r->file, r->channels == 1 ? 1 : 3, least_bytes(jpeg), err);
+    if (st)
+        return st;
+    choose_scale(r);
+    p->height = (int)jpeg->output_height;
+    p->width = (int)jpeg->output_width;
+    st = qat_picture_allocate(p, r->file, r->channels == 1 ? 1 : 3, least_bytes(jpeg), err);
     if (st)
         return st;
     r->row = r->channels == 4 ? malloc((size_t)p->width * 4) : NULL;

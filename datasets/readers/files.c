@@ -1,6 +1,7 @@
 #include "datasets/readers/files.h"
 
 #include "base/files/file.h"
+#include "datasets/pictures/picture.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -133,7 +134,8 @@ qat_files *qat_files_create(qat_dataset *dataset, const qat_dataset_options *opt
     if (files)
         *files = (qat_files){.resize_short = options->resize_short,
                              .central_crop = options->central_crop,
-                             .max_pixels = options->max_pixels};
+                             .max_pixels = options->max_pixels,
+                             .jpeg_scale = options->jpeg_scale};
     return files;
 }
 
@@ -151,17 +153,24 @@ qat_status qat_files_set_shape(qat_dataset *dataset, const qat_dataset_options *
     return qat_dataset_set_shape(dataset, o->path, dataset->info.count, hwc, QAT_SAMPLE_U8, err);
 }
 
+static qat_image_size size_of(const qat_dataset *dataset)
+{
+    const qat_files *files = dataset->own;
+    const qat_dataset_info *info = &dataset->info;
+    return (qat_image_size){.height = info->height,
+                            .width = info->width,
+                            .channels = info->channels,
+                            .central_crop = files->central_crop,
+                            .resize_short = files->resize_short,
+                            .max_pixels = files->max_pixels,
+                            .jpeg_scale = files->jpeg_scale};
+}
+
 qat_status qat_files_get(const qat_dataset *dataset, int index, void *values, int *label,
                          qat_error *err)
 {
     const qat_files *files = dataset->own;
-    const qat_dataset_info *info = &dataset->info;
-    qat_image_size const size = {.height = info->height,
-                                 .width = info->width,
-                                 .channels = info->channels,
-                                 .central_crop = files->central_crop,
-                                 .resize_short = files->resize_short,
-                                 .max_pixels = files->max_pixels};
+    qat_image_size const size = size_of(dataset);
     *label = dataset->labels[index];
     return qat_image_read(files->paths[index], &size, values, err);
 }
@@ -188,6 +197,9 @@ qat_status qat_files_picture(const qat_dataset *dataset, int index, qat_picture 
                              qat_error *err)
 {
     const qat_files *files = dataset->own;
-    return qat_picture_read_within(picture, files->paths[index], dataset->info.channels,
-                                   files->max_pixels, err);
+    qat_image_size const size = size_of(dataset);
+    int height, width;
+    qat_image_least(&size, true, &height, &width);
+    return qat_picture_read_scaled(picture, files->paths[index], size.channels, size.max_pixels,
+                                   height, width, err);
 }

@@ -13,6 +13,7 @@ typedef struct qat_files {
     int resize_short;
     double central_crop;
     int max_pixels; /* 0: the default */
+    bool jpeg_scale;
 } qat_files;
 
 bool qat_files_is_folder(const char *path);

@@ -149,6 +149,8 @@ typedef struct qat_dataset_options {
      * nothing is called */
     bool (*tick)(void *context, int64_t done, int64_t total);
     void *tick_context;
+    bool jpeg_scale; /* folder, list, tar, tfrecord, table: decode a JPEG at 1/2, 1/4 or 1/8 of its
+                        size if that has the pixels that a sample needs. Other bytes come of it */
 } qat_dataset_options;
 
 /** What samples have to be learned beside a class, boxes or attributes. */
@@ -488,7 +490,8 @@ typedef struct qat_image_size {
     int resize_short; /* otherwise: resize the short side to this and crop the centre; 0: resize to
                          height x width */
     bool order_bgr;
-    int max_pixels; /* of the stored picture, see qat_picture_read_within; 0: the default limit */
+    int max_pixels;  /* of the stored picture, see qat_picture_read_within; 0: the default limit */
+    bool jpeg_scale; /* decode a JPEG at 1/2, 1/4 or 1/8 of its size if that is enough */
 } qat_image_size;
 /** Like qat_image_load, or with a central crop: docs/preprocessing.md. */
 qat_status qat_image_read(const char *path, const qat_image_size *size, uint8_t *values,

@@ -131,6 +131,7 @@ qat_status qat_open_data_looking(qat_dataset **dataset, const qat_recipe *recipe
                              .resize_short = (int)recipe->data.resize_short,
                              .central_crop = recipe->data.central_crop,
                              .max_pixels = (int)recipe->data.max_pixels,
+                             .jpeg_scale = recipe->data.jpeg_scale == 1,
                              .attributes = recipe->data.attributes,
                              .value = recipe->data.value,
                              .one_class = recipe->data.one_class,

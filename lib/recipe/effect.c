@@ -381,6 +381,7 @@ static const struct need {
     {"data", "test_images", &named_pictures},
     {"data", "check", &files},
     {"data", "skip_broken", &files},
+    {"data", "jpeg_scale", &files},
     {"data", "seconds", &wav},
     {"data", "words", &wav},
     {"data", "time_shift", &sounds},

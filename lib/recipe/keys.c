@@ -117,6 +117,10 @@ static const qat_key keys[] = {
              "picture files of more pixels are an error, which is found before they are decoded; "
              "decoding takes 3 bytes for each pixel allowed. Pixels of a progressive JPEG count 3 "
              "times"),
+    CHOICE(data, jpeg_scale, "no", "no|auto",
+           "folder, list, tar, tfrecord, table: auto decodes a JPEG at 1/2, 1/4 or 1/8 of its size "
+           "if that has at least the pixels that a sample needs (of which crop_area cuts a part: "
+           "twice as many in both directions). It is faster, and gives other pixels"),
     FREE_MIB(data, memory, "4096", 1, 1073741824,
              "the most memory in MiB (512, 512M or 2G) that one split of the data may take, "
              "decoded, with the batches that are prepared in advance; also the arrays "

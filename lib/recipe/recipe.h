@@ -115,6 +115,7 @@ struct qat_recipe {
         int check;                /* 0 auto, 1 full, 2 ends, 3 no */
         bool skip_broken;
         int64_t memory; /* MiB */
+        int jpeg_scale; /* 0 no, 1 auto */
     } data;
     struct {
         const char *name;

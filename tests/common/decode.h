@@ -15,7 +15,11 @@ static inline qat_status test_decode_within(qat_picture *p, const void *bytes, s
     uint8_t *exact = malloc(n ? n : 1);
     ck_assert_ptr_nonnull(exact);
     memcpy(exact, bytes, n);
-    qat_picture_file const file = {"the file", exact, n, channels, max_pixels};
+    qat_picture_file const file = {.path = "the file",
+                                   .bytes = exact,
+                                   .count = n,
+                                   .channels = channels,
+                                   .max_pixels = max_pixels};
     *err = (qat_error){0};
     qat_status const st = qat_picture_decode(p, &file, err);
     free(exact);

@@ -15,7 +15,11 @@ enum { MOST_PIXELS = 1 << 17 };
 
 static qat_status decode(qat_picture *p, const uint8_t *data, size_t size, int channels)
 {
-    qat_picture_file const file = {"fuzz", data, size, channels, MOST_PIXELS};
+    qat_picture_file const file = {.path = "fuzz",
+                                   .bytes = data,
+                                   .count = size,
+                                   .channels = channels,
+                                   .max_pixels = MOST_PIXELS};
     qat_error err = {0};
     qat_status const st = qat_picture_decode(p, &file, &err);
     fuzz_require(st == QAT_OK || st == QAT_ERR_FORMAT || st == QAT_ERR_NOMEM ||

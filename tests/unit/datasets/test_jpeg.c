@@ -479,10 +479,65 @@ START_TEST(damage_does_no_harm)
 }
 END_TEST
 
+/** At a smaller size: the smallest of 1/2, 1/4, 1/8 that has the pixels that are needed. */
+START_TEST(a_smaller_size_is_decoded)
+{
+    static uint8_t pixels[96 * 130 * 3];
+    static const struct {
+        int least_height, least_width, height, width;
+    } cases[] = {{0, 0, 96, 130},   {97, 10, 96, 130}, {49, 1, 96, 130}, {48, 65, 48, 65},
+                 {48, 66, 96, 130}, {24, 33, 24, 33},  {24, 34, 48, 65}, {12, 17, 12, 17},
+                 {13, 17, 24, 33},  {1, 1, 12, 17}};
+    way const w = {.from = JCS_RGB, .to = JCS_YCbCr, .quality = 90};
+    for (size_t i = 0; i < sizeof pixels; i++)
+        pixels[i] = (uint8_t)(i / (130 * 3));
+    write_jpeg(&w, pixels, 96, 130, 3);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        qat_picture_file const f = {.path = "a.jpg",
+                                    .bytes = file,
+                                    .count = count,
+                                    .channels = 3,
+                                    .max_pixels = 96 * 130,
+                                    .least_height = cases[i].least_height,
+                                    .least_width = cases[i].least_width};
+        qat_picture p;
+        ck_assert_int_eq(qat_picture_decode(&p, &f, NULL), QAT_OK);
+        ck_assert_int_eq(p.height, cases[i].height);
+        ck_assert_int_eq(p.width, cases[i].width);
+        for (int y = 0; y < p.height; y++) /* rows become brighter downwards, at every size */
+            ck_assert_int_le(abs(p.pixels[y * p.width * 3] - (2 * y + 1) * 96 / (2 * p.height)), 4);
+        free(p.pixels);
+    }
+}
+END_TEST
+
+/** What is needed for a size: doubled for random parts, more for a crop of the middle. */
+START_TEST(how_many_pixels_are_needed)
+{
+    qat_image_size size = {.height = 20, .width = 30, .channels = 3};
+    int h, w;
+    qat_image_least(&size, true, &h, &w);
+    ck_assert(h == 0 && w == 0);
+    size.jpeg_scale = true;
+    qat_image_least(&size, false, &h, &w);
+    ck_assert(h == 20 && w == 30);
+    qat_image_least(&size, true, &h, &w);
+    ck_assert(h == 40 && w == 60);
+    size.resize_short = 36;
+    qat_image_least(&size, false, &h, &w);
+    ck_assert(h == 36 && w == 36);
+    size.central_crop = 0.875;
+    qat_image_least(&size, false, &h, &w);
+    ck_assert(h == 23 && w == 35);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("jpeg");
     TCase *tc = tcase_create("jpeg");
+    tcase_add_test(tc, a_smaller_size_is_decoded);
+    tcase_add_test(tc, how_many_pixels_are_needed);
     tcase_add_test(tc, plain_grey_is_exact);
     tcase_add_loop_test(tc, plain_colours_are_within_their_rounding, 0, 2);
     tcase_add_test(tc, plain_rgb_is_exact);
