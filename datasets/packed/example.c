@@ -83,6 +83,10 @@ static bool first_value(const field *feature, field *found)
             continue;
         if (!next_field(&values, &value) || value.number != 1)
             continue;
+        if (value.type != BYTES && !(list.number == 3 && value.type == VARINT))
+            continue;
+        if (list.number == 3 && value.type == BYTES && !value.count)
+            continue;                                  /* packed, and none */
         if (list.number == 3 && value.type == BYTES) { /* packed */
             qat_reader packed = inside(&value);
             value.value = read_varint(&packed);

@@ -102,6 +102,8 @@ static const uint8_t *picture(int i)
 /** As TensorFlow's script for ImageNet writes it, or as TensorFlow Datasets does. */
 static void put_sample(int i)
 {
+    uint8_t empty[] = {1 << 3 | 2, 0}; /* a packed list of no integers */
+    qat_writer const none = {.bytes = empty, .count = sizeof empty};
     qat_writer features = {0};
     char name[32];
     int const n = snprintf(name, sizeof name, "n01440764/p%d.JPEG", i);
@@ -110,6 +112,8 @@ static void put_sample(int i)
         put_text(&features, "image/encoded", picture(i), PPM);
         put_text(&features, "image/filename", name, (size_t)n);
         put_integer(&features, "image/height", SIDE, true);
+        put_feature(&features, "image/object/bbox/label", 3, &(qat_writer){0});
+        put_feature(&features, "image/object/count", 3, &none);
     } else {
         put_text(&features, "image", picture(i), PPM);
         put_integer(&features, "label", (uint64_t)i % 3, true);
