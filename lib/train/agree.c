@@ -20,7 +20,7 @@ enum { BUILD_MAX = 1 << 28, CHANNEL = 3 };
 /** What a rank sends to all others. Texts end with NUL, and all bytes behind it are 0. */
 typedef struct record {
     int64_t failed, step, tensorboard;
-    uint8_t recipe[32], data[2][32], build[32];
+    uint8_t recipe[32], data[2][32], build[32], state[32];
     char processor[192];
     char name[160];
     char message[QAT_ERROR_MESSAGE_MAX];
@@ -38,6 +38,17 @@ static qat_status digest_recipe(const qat_trainer *t, uint8_t digest[32], qat_er
     if (!st)
         qat_sha256(text, strlen(text), digest);
     free(text);
+    return st;
+}
+
+/** All that a checkpoint would hold now: weights, optimizer, network, teacher, plugins. */
+static qat_status digest_state(const qat_trainer *t, uint8_t digest[32], qat_error *err)
+{
+    qat_writer w = {0};
+    qat_status const st = qat_trainer_state_bytes(t, &w, err);
+    if (!st)
+        qat_sha256(w.bytes, w.count, digest);
+    qat_writer_free(&w);
     return st;
 }
 
@@ -82,6 +93,8 @@ static void describe(const qat_trainer *t, qat_status st, const qat_error *why, 
     if (st)
         return;
     r->failed = digest_recipe(t, r->recipe, &err);
+    if (!r->failed)
+        r->failed = digest_state(t, r->state, &err);
     if (r->failed)
         put_text(r->message, sizeof r->message, err.message);
     memcpy(r->data[0], t->digests[0].sha256, sizeof r->data[0]);
@@ -142,6 +155,10 @@ static qat_status compare(const record *r, const record *first, qat_error *err)
                         "%.150s continues at step %lld, but %.150s at step %lld: all must read the "
                         "same last.ckpt",
                         r->name, (long long)r->step, first->name, (long long)first->step);
+    if (memcmp(r->state, first->state, sizeof r->state))
+        return differs(r, first, "network to begin with",
+                       "train.init, the teacher, plugins and last.ckpt must be the same files",
+                       err);
     return QAT_OK;
 }
 
@@ -150,6 +167,7 @@ qat_status qat_trainer_agree(qat_trainer *t, qat_status st, qat_error *err)
     record *all = calloc((size_t)t->ranks->count, sizeof *all);
     if (!all)
         return qat_out_of_memory(err, "ranks");
+    t->agreed = true;
     describe(t, st, err, &all[t->ranks->rank]);
     qat_status agreed = exchange(t->ranks, all, err);
     if (!agreed && all[0].failed) /* as without other ranks */

@@ -3,6 +3,7 @@
 #include "checkpoint/checkpoint.h"
 #include "plugin/plugin_names.h"
 #include "recipe/recipe.h"
+#include "train/agree.h"
 #include "train/board.h"
 #include "train/first_look.h"
 
@@ -138,8 +139,7 @@ const qat_node *qat_trainer_nonfinite(const qat_trainer *t)
     return NULL;
 }
 
-/** The bytes of this step's checkpoint. */
-static qat_status state_bytes(const qat_trainer *t, qat_writer *w, qat_error *err)
+qat_status qat_trainer_state_bytes(const qat_trainer *t, qat_writer *w, qat_error *err)
 {
     qat_checkpoint *c = qat_checkpoint_new();
     if (!c)
@@ -149,7 +149,8 @@ static qat_status state_bytes(const qat_trainer *t, qat_writer *w, qat_error *er
     if (!st)
         st = copy_text(&c->graph, t->graph_text, strlen(t->graph_text), err);
     if (!st)
-        st = copy_text(&c->log, (const char *)t->log.text.bytes, t->log.text.count, err);
+        st = copy_text(&c->log, t->log.text.count ? (const char *)t->log.text.bytes : "",
+                       t->log.text.count, err);
     if (!st)
         st = copy_labels(c, t, err);
     if (!st)
@@ -178,7 +179,7 @@ qat_status qat_trainer_save(qat_trainer *t, qat_error *err)
         t->saved_step = t->step;
         return QAT_OK;
     }
-    qat_status st = state_bytes(t, &w, err);
+    qat_status st = qat_trainer_state_bytes(t, &w, err);
     if (st) {
         qat_writer_free(&w);
         return st;
@@ -322,6 +323,8 @@ qat_status qat_trainer_resume(qat_trainer *t, qat_error *err)
         st = qat_loader_seek(t->loader, c->step / t->plan.per_epoch,
                              (int)(c->step % t->plan.per_epoch), err);
     }
+    if (!st && t->ranks)
+        st = qat_trainer_agree(t, st, err);
     if (!st && leads)
         st = qat_run_remove_temporaries(t->dir, err);
     if (!st)

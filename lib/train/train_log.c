@@ -29,18 +29,19 @@ static const char *log_dir(const qat_trainer *t)
     return qat_trainer_leads(t) ? t->dir : NULL;
 }
 
-/** The length of the old rows up to `step`, complete lines only; *seconds: of the last of them. */
-static size_t times_until(const char *text, int64_t step, double *seconds)
+/** The length of the old rows up to `step`, complete lines only; *second: in the last one's second
+ *  column. */
+static size_t rows_until(const char *text, const char *header, int64_t step, double *second)
 {
-    size_t const n = sizeof times_header - 1;
+    size_t const n = strlen(header);
     const char *at = text + n, *end;
-    if (strncmp(text, times_header, n) != 0)
+    if (strncmp(text, header, n) != 0)
         return 0;
     for (; (end = strchr(at, '\n')) != NULL; at = end + 1) {
         char *comma;
         if (strtoll(at, &comma, 10) > step || *comma != ',')
             break;
-        *seconds = qat_number_of(comma + 1, NULL);
+        *second = qat_number_of(comma + 1, NULL);
     }
     return (size_t)(at - text);
 }
@@ -54,7 +55,7 @@ static qat_status open_times(qat_trainer *t, qat_error *err)
     double seconds = 0;
     (void)snprintf(path, sizeof path, "%s/times.csv", t->dir);
     if (t->step > 0 && log_dir(t) && !qat_file_read(path, TIMES_MAX, &old, &count, NULL))
-        count = times_until((const char *)old, t->step, &seconds);
+        count = rows_until((const char *)old, times_header, t->step, &seconds);
     t->seconds_before = isfinite(seconds) ? seconds : 0;
     qat_status st =
         qat_log_open(&t->times, log_dir(t), "times.csv", count ? (char *)old : times_header,
@@ -96,6 +97,23 @@ static qat_status same_columns(const qat_trainer *t, const char *text, const cha
                     t->checkpoint_path);
 }
 
+/** As times.csv, a run that continues keeps its rows. */
+static qat_status open_waits(qat_trainer *t, qat_error *err)
+{
+    char path[sizeof t->waits.path];
+    uint8_t *old = NULL;
+    size_t count = 0;
+    double ignored;
+    (void)snprintf(path, sizeof path, "%s/ranks.csv", t->dir);
+    if (t->step > 0 && log_dir(t) && !qat_file_read(path, TIMES_MAX, &old, &count, NULL))
+        count = rows_until((const char *)old, waits_header, t->step, &ignored);
+    qat_status const st =
+        qat_log_open(&t->waits, log_dir(t), "ranks.csv", count ? (char *)old : waits_header,
+                     count ? count : sizeof waits_header - 1, err);
+    free(old);
+    return st ? st : qat_log_flush(&t->waits, err);
+}
+
 qat_status qat_trainer_open_logs(qat_trainer *t, const char *text, qat_error *err)
 {
     char *header = header_of(t->input.task);
@@ -110,11 +128,7 @@ qat_status qat_trainer_open_logs(qat_trainer *t, const char *text, qat_error *er
         st = qat_log_flush(&t->log, err);
     if (!st)
         st = open_times(t, err);
-    if (st || !t->ranks)
-        return st;
-    st = qat_log_open(&t->waits, log_dir(t), "ranks.csv", waits_header, sizeof waits_header - 1,
-                      err);
-    return st ? st : qat_log_flush(&t->waits, err);
+    return st || !t->ranks ? st : open_waits(t, err);
 }
 
 qat_status qat_trainer_open_quant_log(qat_trainer *t, const qat_checkpoint *from, qat_error *err)

@@ -485,7 +485,7 @@ qat_status qat_trainer_open(qat_trainer *t, const qat_recipe *recipe,
         st = qat_trainer_resume(t, err);
     if (!st)
         st = qat_trainer_check_pictures(t, err);
-    if (t->ranks)
+    if (t->ranks && !t->agreed)
         st = qat_trainer_agree(t, st, err);
     if (!st && !options->resume)
         st = start_folder(t, err);

@@ -108,6 +108,7 @@ typedef struct qat_trainer {
     qat_waiting *waiting; /* by rising step; NULL: nothing waits */
     double retry_at;      /* time at which writing is tried again; INFINITY: nothing to write */
     bool stopped;         /* a stop was requested */
+    bool agreed;          /* all ranks have compared what they begin with */
     bool stop_agreed;     /* some rank was asked to stop before the end of this step */
     bool log_behind;      /* the warning that the logs could not be written was given */
 
@@ -183,6 +184,8 @@ const qat_ranks *qat_trainer_judges(const qat_trainer *t);
 /** Apply the plateau's drops, and its end of the run. */
 void qat_trainer_apply_plateau(qat_trainer *t);
 
+/** The bytes of this step's checkpoint. */
+qat_status qat_trainer_state_bytes(const qat_trainer *t, qat_writer *w, qat_error *err);
 /**
  * Write dir/last.ckpt, and keep it beside as qat_trainer_kept says. What cannot be written now
  * (QAT_ERR_IO) and should be kept waits in memory for the next call.

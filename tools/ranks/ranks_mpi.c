@@ -21,7 +21,8 @@ enum {
     NAME_MAX_LENGTH = 128,
     LARGEST = 1 << 30, /* bytes of one message */
     SPINS = 2000,      /* looks before a waiting rank begins to sleep between them */
-    SLEEP_US = 20
+    SLEEP_US = 20,
+    STOPPED_SECONDS = 1 /* of a turn of the watcher, which takes a twentieth of it */
 };
 
 typedef struct mpi_ranks {
@@ -165,8 +166,12 @@ static void *watch(void *context)
     char sign = 0, seen = 0;
     MPI_Request sending = MPI_REQUEST_NULL, receiving;
     MPI_Irecv(&seen, 1, MPI_BYTE, before, 0, m->life, &receiving);
-    for (double last = seconds(), told = 0; !atomic_load(&m->ends); sleep_us(50000)) {
+    double turn = seconds();
+    for (double last = turn, told = 0; !atomic_load(&m->ends); sleep_us(50000)) {
         int sent, came;
+        if (seconds() - turn > STOPPED_SECONDS) /* this process was stopped, as maybe all were */
+            last = seconds();
+        turn = seconds();
         MPI_Test(&sending, &sent, MPI_STATUS_IGNORE);
         if (sent && seconds() - told >= every) {
             told = seconds();
@@ -223,6 +228,13 @@ static bool start(mpi_ranks *m)
     MPI_Comm_dup(MPI_COMM_WORLD, &m->pieces);
     MPI_Comm_dup(MPI_COMM_WORLD, &m->life);
     MPI_Comm_set_errhandler(m->pieces, MPI_ERRORS_RETURN);
+    if (m->table.count < 2) {
+        fputs(
+            "qat-train: started as one of several processes, but MPI knows of one: use the mpirun "
+            "of the MPI that the build has\n",
+            stderr);
+        MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
+    }
     m->names = calloc((size_t)m->table.count, sizeof *m->names);
     if (!m->names)
         return false;
