@@ -2,6 +2,7 @@
 #include "qat/train.h"
 #include "tools/budget/budget_tool.h"
 #include "tools/common/limits.h"
+#include "tools/common/model.h"
 #include "tools/common/plugins.h"
 #include "tools/live/view.h"
 #include "tools/ranks/ranks.h"
@@ -318,7 +319,12 @@ static void print_needs(const qat_recipe *recipe, const qat_plugins *opened, con
                         const qat_input_info *input)
 {
     qat_device_needs needs;
+    qat_c_sizes sizes;
     qat_error err;
+    if (qat_device_c_sizes_of(&sizes, recipe, opened, graph, input, &err))
+        printf("as C source: not known: %s\n", tool_shown(err.message));
+    else
+        tool_print_c_sizes(&sizes);
     if (qat_device_needs_of(&needs, recipe, opened, graph, input, &err)) {
         printf("RAM on a device: not known: %s\n", tool_shown(err.message));
         return;

@@ -37,18 +37,31 @@ unsigned long device_stack_bytes(void)
     return (unsigned long)((const char *)stack_end - (const char *)at);
 }
 
-/* ------------------------------------------------------------------ text */
+/* ------------------------------------------------------------------ text, time */
 
+/** Up to 4,294,967,295; without a division, for which some processors have no instruction. */
 void device_print_number(unsigned long n)
 {
-    char digits[24];
-    char *at = digits + sizeof digits - 1;
+    static const uint32_t powers[] = {1000000000, 100000000, 10000000, 1000000, 100000,
+                                      10000,      1000,      100,      10,      1};
+    char digits[12];
+    char *at = digits;
+    for (int i = 0; i < 10; i++) {
+        char digit = '0';
+        for (; n >= powers[i]; n -= powers[i])
+            digit++;
+        if (digit > '0' || at > digits || i == 9)
+            *at++ = digit;
+    }
     *at = 0;
-    do {
-        *--at = (char)('0' + n % 10);
-        n /= 10;
-    } while (n);
-    device_print(at);
+    device_print(digits);
+}
+
+/** Some tenths of a second on a processor of 100 MHz. */
+void device_wait(void)
+{
+    for (uint32_t i = 0; i < 10000000; i++)
+        KEEP_LOOP();
 }
 
 /* ------------------------------------------------------------------ what a network needs */

@@ -39,6 +39,15 @@ void device_exit(int status)
     }
 }
 
+void device_light(int is_on)
+{
+#ifdef LIGHT
+    *(volatile uint32_t *)LIGHT = is_on != 0;
+#else
+    (void)is_on;
+#endif
+}
+
 /* ------------------------------------------------------------------ start */
 
 static void fault(void)

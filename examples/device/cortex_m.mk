@@ -19,13 +19,17 @@ RAM_BYTES ?= $(or $(RAM_$(BOARD)),4M)
 MORE_AT ?= 0x11000000
 MORE_BYTES ?= $(if $(filter mps3-an547,$(BOARD)),2M,0)
 
+# the register of the first light
+LIGHT_mps3-an547 = 0x49302000
+LIGHT = $(if $(filter mps%,$(BOARD)),-DLIGHT=$(or $(LIGHT_$(BOARD)),0x40028000))
+
 FLOAT_cortex-m55 = hard
-FLAGS = -mcpu=$(CPU) -mthumb -mfloat-abi=$(or $(FLOAT_$(CPU)),soft) -std=c99 -ffreestanding -ffunction-sections -fdata-sections
+FLAGS = -mcpu=$(CPU) -mthumb -mfloat-abi=$(or $(FLOAT_$(CPU)),soft) -std=c99 -ffreestanding -ffunction-sections -fdata-sections $(LIGHT)
 SIZES = $(foreach size,FLASH_BYTES RAM_BYTES MORE_AT MORE_BYTES,,--defsym=$(size)=$($(size)))
 EMPTY :=
 LINK = -nostdlib -T $(DEVICE)cortex_m.ld -Wl,--gc-sections,-Map=$(OUT:.elf=.map)$(subst $(EMPTY) ,,$(SIZES)) -lgcc
 
-$(OUT): $(DEVICE)cortex_m.c $(DEVICE)common.c $(MAIN) $(NET) $(DEVICE)cortex_m.ld
+$(OUT): $(DEVICE)cortex_m.c $(DEVICE)common.c $(MAIN) $(NET) $(DEVICE)cortex_m.ld $(DEVICE)device.h $(wildcard $(dir $(NET))*.h)
 	$(CROSS)gcc $(FLAGS) $(CFLAGS) -c $(NET) -o $(OUT:.elf=.net.o)
 	$(CROSS)gcc $(FLAGS) $(CFLAGS) -I$(DEVICE) -I$(dir $(NET)) $(DEVICE)cortex_m.c $(DEVICE)common.c $(MAIN) $(OUT:.elf=.net.o) $(LINK) -o $@
 	$(CROSS)size $@

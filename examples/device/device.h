@@ -9,10 +9,13 @@ int main(void);
 
 void device_print(const char *text);
 void device_exit(int status);
+/** Switch the board's light on or off; nothing where it has none. */
+void device_light(int is_on);
 
 /* ------------------------------------------------------------------ of all: common.c */
 
 void device_print_number(unsigned long n);
+void device_wait(void);
 
 /** Before main: clear .bss, and fill the memory that the stack may use. */
 void device_clear(void);

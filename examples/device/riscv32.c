@@ -34,6 +34,11 @@ void device_exit(int status)
     }
 }
 
+void device_light(int is_on)
+{
+    (void)is_on;
+}
+
 void begin(void)
 {
     device_clear();

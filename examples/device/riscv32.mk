@@ -9,7 +9,7 @@ CFLAGS ?= -Os -Wall -Wextra
 FLAGS = -march=rv32imc -mabi=ilp32 -std=c99 -ffreestanding -ffunction-sections -fdata-sections
 LINK = -nostdlib -T $(DEVICE)riscv32.ld -Wl,--gc-sections,-Map=$(OUT:.elf=.map) -lgcc
 
-$(OUT): $(DEVICE)riscv32.c $(DEVICE)common.c $(MAIN) $(NET) $(DEVICE)riscv32.ld
+$(OUT): $(DEVICE)riscv32.c $(DEVICE)common.c $(MAIN) $(NET) $(DEVICE)riscv32.ld $(DEVICE)device.h $(wildcard $(dir $(NET))*.h)
 	$(CROSS)gcc $(FLAGS) $(CFLAGS) -c $(NET) -o $(OUT:.elf=.net.o)
 	$(CROSS)gcc $(FLAGS) $(CFLAGS) -I$(DEVICE) -I$(dir $(NET)) $(DEVICE)riscv32.c $(DEVICE)common.c $(MAIN) $(OUT:.elf=.net.o) $(LINK) -o $@
 	$(CROSS)size $@

@@ -128,6 +128,28 @@ qat_status qat_c_write(const qi_host *model, const qat_c_options *options, qat_c
                        qat_error *err);
 void qat_c_files_free(qat_c_files *files); /* a zeroed struct is fine */
 
+/** Processors for which the size of a C file's code is known. */
+enum { QAT_C_CORES = 6 };
+
+/**
+ * Bytes that a C file takes on a processor of 32 bits. Flash: constants + parameters + test + code;
+ * RAM: arena + stack. Code and stack are by core, as qat_c_core_names has them: compiled by gcc 12
+ * with -Os. All but code and stack are exact; code is within some percent, stack is a bound.
+ */
+typedef struct qat_c_sizes {
+    size_t constants;  /* weights, biases, tables: arrays, or the file of separate_weights */
+    size_t parameters; /* what the kernels must know of each layer */
+    size_t test;       /* the input and the digests of NAME_self_test */
+    size_t arena;      /* activations, states and scratch */
+    size_t code[QAT_C_CORES];
+    size_t stack[QAT_C_CORES];
+} qat_c_sizes;
+extern const char *const qat_c_core_names[QAT_C_CORES];
+
+/** Find these numbers, with what qat_c_write would write. Errors are those of qat_c_write. */
+qat_status qat_c_measure(const qi_host *model, const qat_c_options *options, qat_c_sizes *sizes,
+                         qat_error *err);
+
 #pragma GCC visibility pop
 #ifdef __cplusplus
 }

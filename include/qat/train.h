@@ -20,6 +20,7 @@
 #include "qat/border.h"
 #include "qat/convert.h"
 #include "qat/dataset.h"
+#include "qat/export.h"
 #include "qat/plugin.h"
 #include "qat/ptq.h"
 #include "qat/quant.h"
@@ -245,6 +246,11 @@ typedef struct qat_device_needs {
 qat_status qat_device_needs_of(qat_device_needs *needs, const qat_recipe *recipe,
                                const qat_plugins *plugins, const qat_graph *network,
                                const qat_input_info *input, qat_error *err);
+/** The same for the network as C source: what qat_c_measure says of the trained network's export.
+ */
+qat_status qat_device_c_sizes_of(qat_c_sizes *sizes, const qat_recipe *recipe,
+                                 const qat_plugins *plugins, const qat_graph *network,
+                                 const qat_input_info *input, qat_error *err);
 /**
  * How many samples (1..most) a quantized graph made from this float graph can process at once if
  * the values of all nodes are kept in about 2 GiB.

@@ -97,24 +97,33 @@ static void free_no_answers(no_answers *a)
     free(a->zeros);
 }
 
+/** Write the network as a file and open it, as an engine does. */
+static qat_status open_file(qi_host **host, int64_t *qm_bytes, const qat_qgraph *graph,
+                            const qat_qm_metadata *metadata, const qi_kernel_list *kernels,
+                            qat_error *err)
+{
+    uint8_t *qm = NULL;
+    size_t bytes = 0;
+    qi_host_options const options = {.custom = kernels, .isa = "scalar", .limits = QI_NO_LIMITS};
+    qat_status st = qat_qm_write(graph, metadata, &qm, &bytes, err);
+    if (!st)
+        st = qi_host_open_bytes(host, qm, bytes, "the network", &options, err);
+    *qm_bytes = (int64_t)bytes;
+    free(qm);
+    return st;
+}
+
 static qat_status measure(qat_device_needs *needs, int64_t *qm_bytes, const qat_qgraph *graph,
                           const qat_qm_metadata *metadata, const qi_kernel_list *kernels,
                           qat_error *err)
 {
-    uint8_t *qm = NULL;
-    size_t bytes = 0;
     qi_host *host = NULL;
-    qi_host_options const options = {.custom = kernels, .isa = "scalar", .limits = QI_NO_LIMITS};
-    qat_status st = qat_qm_write(graph, metadata, &qm, &bytes, err);
-    if (!st)
-        st = qi_host_open_bytes(&host, qm, bytes, "the network", &options, err);
+    qat_status const st = open_file(&host, qm_bytes, graph, metadata, kernels, err);
     if (!st) {
         qi_sizes const sizes = qi_host_sizes(host);
         *needs = (qat_device_needs){(int64_t)sizes.arena, (int64_t)sizes.model};
-        *qm_bytes = (int64_t)bytes;
     }
     qi_host_close(host);
-    free(qm);
     return st;
 }
 
@@ -152,6 +161,25 @@ qat_status qat_device_needs_of(qat_device_needs *needs, const qat_recipe *recipe
     qat_status st = freeze(&graph, recipe, network, input, err);
     if (!st)
         st = measure(needs, &bytes, graph, &metadata, qat_plugins_kernels(plugins), err);
+    qat_qgraph_free(graph);
+    return st;
+}
+
+qat_status qat_device_c_sizes_of(qat_c_sizes *sizes, const qat_recipe *recipe,
+                                 const qat_plugins *plugins, const qat_graph *network,
+                                 const qat_input_info *input, qat_error *err)
+{
+    qat_qm_metadata const metadata = {.description = ""};
+    qat_qgraph *graph = NULL;
+    qi_host *host = NULL;
+    int64_t bytes;
+    *sizes = (qat_c_sizes){0};
+    qat_status st = freeze(&graph, recipe, network, input, err);
+    if (!st)
+        st = open_file(&host, &bytes, graph, &metadata, qat_plugins_kernels(plugins), err);
+    if (!st)
+        st = qat_c_measure(host, NULL, sizes, err);
+    qi_host_close(host);
     qat_qgraph_free(graph);
     return st;
 }

@@ -148,3 +148,26 @@ void tool_buffers_free(tool_buffers *b)
     free_each(b->out);
     *b = (tool_buffers){0};
 }
+
+/* ------------------------------------------------------------------ C source */
+
+void tool_print_c_sizes(const qat_c_sizes *s)
+{
+    size_t const data = s->constants + s->parameters + s->test;
+    printf("as C source, in bytes: constants %zu, parameters %zu, self-test %zu, arena %zu\n",
+           s->constants, s->parameters, s->test, s->arena);
+    printf("  %-14s %10s %10s %10s %10s\n", "", "flash", "its code", "RAM", "its stack");
+    for (int i = 0; i < QAT_C_CORES; i++)
+        printf("  %-14s %10zu %10zu %10zu %10zu\n", qat_c_core_names[i], data + s->code[i],
+               s->code[i], s->arena + s->stack[i], s->stack[i]);
+}
+
+void tool_print_source(const qi_host *model)
+{
+    qat_c_sizes sizes;
+    qat_error err;
+    if (qat_c_measure(model, NULL, &sizes, &err))
+        printf("as C source: %s\n", tool_shown(err.message));
+    else
+        tool_print_c_sizes(&sizes);
+}

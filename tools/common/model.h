@@ -42,6 +42,11 @@ typedef struct tool_model {
 qat_status tool_model_open(tool_model *m, const char *path, const tool_run *how, qat_error *err);
 void tool_model_close(tool_model *m); /* a zeroed struct is fine */
 
+/** Print what a model takes on microcontrollers as C source: a line for each processor. */
+void tool_print_c_sizes(const qat_c_sizes *sizes);
+/** The same of an open model, or why it cannot be C source. */
+void tool_print_source(const qi_host *model);
+
 /** What input 0 takes: "pictures", "sounds", "real numbers", "int8 codes" ... */
 const char *tool_input_takes(const qi_model *model);
 

@@ -337,10 +337,12 @@ static void print_checkpoint_head(const inspected *x)
 
 void inspect_print(const inspected *x)
 {
-    if (x->restored)
+    if (x->restored) {
         print_checkpoint_head(x);
-    else
+    } else {
         print_model_head(x);
+        tool_print_source(x->model.host);
+    }
     if (!x->graph)
         return;
     print_tensors(x);

@@ -68,7 +68,7 @@ static void write_scales(co *o, const char *name, const qi_tensor *scales)
     write_floats(o, macro, scales->data, scales->dims[0]);
 }
 
-/** How many values, their scale and their zero_point. */
+/** How many values, their type, scale and their zero_point. */
 static void write_tensor_macros(co *o, const char *kind, int32_t i, int32_t count, int32_t tensor)
 {
     const qi_tensor *t = qi_tensor_at(o->model, tensor);
@@ -77,8 +77,8 @@ static void write_tensor_macros(co *o, const char *kind, int32_t i, int32_t coun
     size_t const n = strlen(name);
     for (size_t k = 0; k < n; k++)
         name[k] = (char)(name[k] >= 'a' ? name[k] - 'a' + 'A' : name[k]);
-    qat_write_text(&o->h, "#define %s_%s_COUNT %zu\n", o->upper, name,
-                   t->bytes / qi_type_bytes(t->type));
+    qat_write_text(&o->h, "#define %s_%s_COUNT %zu\n#define %s_%s_TYPE %s\n", o->upper, name,
+                   t->bytes / qi_type_bytes(t->type), o->upper, name, co_type_of(t));
     if (t->channel_scales >= 0) {
         write_scales(o, name, qi_tensor_at(o->opened, t->channel_scales));
         return;
@@ -153,9 +153,8 @@ static void write_labels(co *o)
 static void write_constants(co *o)
 {
     int32_t const inputs = qi_input_count(o->model), outputs = qi_output_count(o->model);
-    qat_write_text(
-        &o->h,
-        "\n/* Values of the inputs and outputs; scales and zero points of their codes. */\n");
+    qat_write_text(&o->h, "\n/* Values of the inputs and outputs, their types; scales and zero "
+                          "points of their codes. */\n");
     for (int32_t i = 0; i < inputs; i++)
         write_tensor_macros(o, "in", i, inputs, qi_input_at(o->model, i));
     for (int32_t i = 0; i < outputs; i++)
@@ -201,12 +200,31 @@ static void write_functions(co *o)
             arena);
 }
 
+/** What it takes, as a comment of one line for each core. */
+static void write_sizes(co *o)
+{
+    const qat_c_sizes *s = &o->sizes;
+    size_t const data = s->constants + s->parameters + s->test;
+    qat_write_text(
+        &o->h,
+        "\n/* Bytes on a processor of 32 bits. Flash: %zu of constants, %zu of "
+        "parameters, %zu for the self-test, and code;\n   RAM: the arena, and stack. Code "
+        "by gcc 12 with -Os, within some percent; stack, at most:\n",
+        s->constants, s->parameters, s->test);
+    for (int i = 0; i < QAT_C_CORES; i++)
+        qat_write_text(&o->h, "     %-14s flash %zu, of it code %zu; RAM %zu, of it stack %zu\n",
+                       qat_c_core_names[i], data + s->code[i], s->code[i], s->arena + s->stack[i],
+                       s->stack[i]);
+    qat_write_text(&o->h, "*/\n");
+}
+
 void co_write_header(co *o)
 {
     write_about(o);
     qat_write_text(&o->h, "#ifndef %s_H\n#define %s_H\n\n#include <stdint.h>\n", o->upper,
                    o->upper);
     write_constants(o);
+    write_sizes(o);
     qat_write_text(&o->h, "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
     write_functions(o);
     qat_write_text(&o->h, "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");

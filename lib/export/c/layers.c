@@ -215,6 +215,7 @@ void co_free_layers(co *o)
 
 static void write_place(co *o, const qi_tensor *t)
 {
+    o->places += t->kind != QI_CONSTANT;
     if (t->kind == QI_CONSTANT)
         co_write_pointer(o, &o->c, t->data, (co_span){"void", 4});
     else
@@ -237,6 +238,7 @@ static void write_call(co *o, const co_layer *layer, int32_t first, int32_t end)
         qat_write_text(&o->c, ", ");
         write_place(o, qi_tensor_at(o->model, node->outputs[i]));
     }
+    o->places += layer->has_scratch && node->scratch_bytes;
     if (layer->has_scratch && node->scratch_bytes)
         qat_write_text(&o->c, ", place(a, %zu)", node->scratch_offset - o->arena_start);
     else if (layer->has_scratch)

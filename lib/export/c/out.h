@@ -48,10 +48,17 @@ typedef struct co {
     uint32_t *digests;      /* [steps, layers] of the known answer; NULL: no test */
     const void **answers;   /* inputs of the known answer */
     int32_t steps;
+    int places, parts; /* in the C file: addresses that the calls of layers name, and digests */
+    qat_c_sizes sizes;
     qat_arena arena;
     qat_writer c, h, weights;
     qat_error *err;
 } co;
+
+/* ------------------------------------------------------------------ write.c */
+
+/** Does the network need a feature of the kernels, for example QK_WIDE? */
+bool co_needs_feature(const co *o, const char *feature);
 
 /* ------------------------------------------------------------------ layers.c */
 
@@ -106,6 +113,26 @@ void co_parameter(char name[CO_NAME_MAX], const char *kind, int32_t i, int32_t c
 
 /** A piece, with every body in braces, and with memcpy and memset as statements without a value. */
 void co_write_strict(qat_writer *w, const co_piece *piece);
+
+/* ------------------------------------------------------------------ sizes.c */
+
+/** What the C file takes on a processor of 32 bits; after it was written. */
+void co_measure(co *o);
+
+/** Bytes of a function of the kernels in a network with some features: bits in the order of
+ * co_features. */
+typedef struct co_code_row {
+    const char *name;
+    int features; /* CO_ANY: as in most networks */
+    uint16_t bytes[QAT_C_CORES];
+} co_code_row;
+enum { CO_ANY = -1, CO_FEATURES = 7, CO_TERMS = 7 };
+extern const char *const co_features[CO_FEATURES];
+/* code_bytes.c; sorted by names, the last one is NULL */
+extern const co_code_row co_code_rows[];
+/** Bytes of what is not a kernel: times 1, layers, places, parts, inputs and outputs, states, 1 if
+ * there is a test. */
+extern const float co_code_terms[QAT_C_CORES][CO_TERMS];
 
 /* ------------------------------------------------------------------ header.c */
 

@@ -6,25 +6,18 @@
 
 /* ------------------------------------------------------------------ types */
 
-/** A type of integers, as this machine has it. */
+/** A type of integers. */
 typedef struct integer {
     const char *name;
-    size_t bytes;
+    size_t bytes; /* 0: as a pointer */
     bool is_signed;
 } integer;
 
 static const integer integers[] = {
-    {"int8_t", 1, true},
-    {"uint8_t", 1, false},
-    {"int16_t", 2, true},
-    {"uint16_t", 2, false},
-    {"int32_t", 4, true},
-    {"uint32_t", 4, false},
-    {"int64_t", 8, true},
-    {"uint64_t", 8, false},
-    {"int", sizeof(int), true},
-    {"size_t", sizeof(size_t), false},
-    {"ptrdiff_t", sizeof(ptrdiff_t), true},
+    {"int8_t", 1, true},    {"uint8_t", 1, false},  {"int16_t", 2, true},
+    {"uint16_t", 2, false}, {"int32_t", 4, true},   {"uint32_t", 4, false},
+    {"int64_t", 8, true},   {"uint64_t", 8, false}, {"int", sizeof(int), true},
+    {"size_t", 0, false},   {"ptrdiff_t", 0, true},
 };
 
 static const integer *integer_of(co_span type)
@@ -148,21 +141,22 @@ static bool members_of(members *m, const co_pieces *p, co_span type)
     return false;
 }
 
-/** Size and alignment of one value of a member; 0: its type is not understood. */
-static size_t size_of(const co_pieces *p, const member *m, size_t *alignment)
+/** Size and alignment of one value of a member, where a pointer has so many bytes; 0: its type is
+ * not understood. */
+static size_t size_with(const co_pieces *p, const member *m, size_t pointer, size_t *alignment)
 {
     const integer *i = integer_of(m->type);
     members inner;
     member field;
     size_t size = 0;
-    *alignment = m->is_pointer ? sizeof(void *) : i ? i->bytes : 1;
+    *alignment = m->is_pointer || (i && !i->bytes) ? pointer : i ? i->bytes : 1;
     if (m->is_pointer || i)
         return *alignment;
     if (!members_of(&inner, p, m->type))
         return 0;
     while (next_member(&inner, &field)) {
         size_t each;
-        size_t const bytes = size_of(p, &field, &each);
+        size_t const bytes = size_with(p, &field, pointer, &each);
         if (!bytes)
             return 0;
         size = (size + each - 1) / each * each + bytes * field.count;
@@ -171,14 +165,28 @@ static size_t size_of(const co_pieces *p, const member *m, size_t *alignment)
     return inner.is_bad ? 0 : (size + *alignment - 1) / *alignment * *alignment;
 }
 
+/** On this machine. */
+static size_t size_of(const co_pieces *p, const member *m, size_t *alignment)
+{
+    return size_with(p, m, sizeof(void *), alignment);
+}
+
+size_t co_device_bytes(const co_pieces *p, const char *type)
+{
+    member const m = {.type = {type, strlen(type)}};
+    size_t alignment;
+    return size_with(p, &m, 4, &alignment);
+}
+
 /* ------------------------------------------------------------------ writing */
 
 static int64_t value_of(const integer *i, const uint8_t *at)
 {
     uint64_t bits = 0;
-    memcpy(&bits, at, i->bytes); /* little-endian, as the engine needs it */
-    if (i->is_signed && i->bytes < 8 && bits >> (8 * i->bytes - 1))
-        bits |= UINT64_MAX << (8 * i->bytes);
+    size_t const bytes = i->bytes ? i->bytes : sizeof(void *);
+    memcpy(&bits, at, bytes); /* little-endian, as the engine needs it */
+    if (i->is_signed && bytes < 8 && bits >> (8 * bytes - 1))
+        bits |= UINT64_MAX << (8 * bytes);
     return (int64_t)bits;
 }
 

@@ -23,6 +23,9 @@ typedef struct co_pointers {
 qat_status co_write_struct(qat_writer *w, const co_pieces *p, const char *type, const void *values,
                            size_t bytes, const co_pointers *pointers, qat_error *err);
 
+/** Bytes of a struct on a processor of 32 bits; 0: its declaration is not understood. */
+size_t co_device_bytes(const co_pieces *p, const char *type);
+
 /**
  * Visit the multipliers of a struct, and their shifts: members of type int32_t, also those of
  * members that are structs. Arrays of the model, to which members point, are not among them.

@@ -32,6 +32,7 @@ static void write_digests(co *o)
 
 static void write_part(co *o, const qi_tensor *t)
 {
+    o->parts++;
     qat_write_text(&o->c, "        d = digest_of(d, ");
     if (t->kind == QI_CONSTANT)
         co_write_pointer(o, &o->c, t->data, (co_span){"void", 4});
@@ -42,7 +43,7 @@ static void write_part(co *o, const qi_tensor *t)
 
 /** Where the lines for a layer's multipliers go, and the name of its struct. */
 typedef struct struct_name {
-    qat_writer *w;
+    co *o;
     const char *name;
 } struct_name;
 
@@ -50,7 +51,8 @@ static void write_multiplier(void *context, const char *path, const void *value)
 {
     const struct_name *s = context;
     (void)value;
-    qat_write_text(s->w, "        d = digest_of(d, &%s.%s, 4);\n", s->name, path);
+    s->o->parts++;
+    qat_write_text(&s->o->c, "        d = digest_of(d, &%s.%s, 4);\n", s->name, path);
 }
 
 static void write_multipliers(co *o, int32_t n)
@@ -59,7 +61,7 @@ static void write_multipliers(co *o, int32_t n)
     int32_t const structs = layer->params && layer->same == n ? co_structs_of(layer) : 0;
     for (int32_t i = 0; i < structs; i++) {
         char name[CO_NAME_MAX];
-        struct_name s = {&o->c, name};
+        struct_name s = {o, name};
         if (layer->code->per_input)
             snprintf(name, sizeof name, "layer_%d[%d]", (int)n + 1, (int)i);
         else
@@ -72,9 +74,12 @@ static void write_multipliers(co *o, int32_t n)
 
 static void write_layer_digest(co *o)
 {
-    qat_write_text(&o->c, "\n/* The digest of a layer that has run. */\n"
-                          "static uint32_t digest_of_layer(const uint8_t *a, int layer)\n{\n"
-                          "    uint32_t d = 2166136261u;\n    switch (layer) {\n");
+    qat_write_text(
+        &o->c, "\n/* The digest of a layer that has run. A compiler that moves this into the loop "
+               "below adds some hundred bytes. */\n"
+               "#ifdef __GNUC__\n__attribute__((noinline))\n#endif\n"
+               "static uint32_t digest_of_layer(const uint8_t *a, int layer)\n{\n"
+               "    uint32_t d = 2166136261u;\n    switch (layer) {\n");
     for (int32_t n = 0; n < qi_node_count(o->model); n++) {
         const qi_node *node = o->layers[n].node;
         qat_write_text(

@@ -38,7 +38,7 @@ static void plan_arena(co *o)
 /* ------------------------------------------------------------------ features */
 
 /** What a network may need of the kernels: macros of infer/kernels/parts/features.h. */
-static bool needs_feature(const co *o, const char *feature)
+bool co_needs_feature(const co *o, const char *feature)
 {
     static const struct {
         const char *name;
@@ -86,7 +86,7 @@ static void write_feature(co *o, const co_piece *piece, const char *feature)
 {
     const char *comment = strstr(piece->code.at, "/*");
     const char *end = piece->code.at + piece->code.n;
-    qat_write_text(&o->c, "#define %s %d", feature, needs_feature(o, feature));
+    qat_write_text(&o->c, "#define %s %d", feature, co_needs_feature(o, feature));
     if (comment && comment < end)
         qat_write_text(&o->c, " %.*s", (int)(strstr(comment, "*/") + 2 - comment), comment);
 }
@@ -201,10 +201,36 @@ static qat_status write_all(co *o, const qi_host *host)
         return st;
     co_follow(&o->pieces);
     write_source(o);
+    co_measure(o);
     co_write_header(o);
     if (o->c.failed || o->h.failed || o->weights.failed)
         st = qat_out_of_memory(o->err, NULL);
     return st;
+}
+
+/** Write everything into o. */
+static qat_status begin(co *o, const qi_host *model, const qat_c_options *options, qat_error *err)
+{
+    if (options && options->struct_size > sizeof *options)
+        return qat_fail(err, QAT_ERR_UNSUPPORTED,
+                        "qat_c_options: of a later version of the library");
+    if (options)
+        o->options = *options;
+    qat_status const st = write_all(o, model);
+    co_free_layers(o);
+    qat_aligned_free(o->memory);
+    qat_arena_free(&o->arena);
+    return st ? qat_fail(err, st, "cannot be written as C: %s", o->err->message) : QAT_OK;
+}
+
+static qat_c_files files_of(const co *o)
+{
+    return (qat_c_files){.source = (char *)o->c.bytes,
+                         .source_bytes = o->c.count,
+                         .header = (char *)o->h.bytes,
+                         .header_bytes = o->h.count,
+                         .weights = o->weights.bytes,
+                         .weights_bytes = o->weights.count};
 }
 
 qat_status qat_c_write(const qi_host *model, const qat_c_options *options, qat_c_files *files,
@@ -212,26 +238,23 @@ qat_status qat_c_write(const qi_host *model, const qat_c_options *options, qat_c
 {
     qat_error inner = {0};
     co o = {.err = &inner};
-    *files = (qat_c_files){0};
-    if (options && options->struct_size > sizeof *options)
-        return qat_fail(err, QAT_ERR_UNSUPPORTED,
-                        "qat_c_options: of a later version of the library");
-    if (options)
-        o.options = *options;
-    qat_status const st = write_all(&o, model);
-    co_free_layers(&o);
-    qat_aligned_free(o.memory);
-    qat_arena_free(&o.arena);
-    *files = (qat_c_files){.source = (char *)o.c.bytes,
-                           .source_bytes = o.c.count,
-                           .header = (char *)o.h.bytes,
-                           .header_bytes = o.h.count,
-                           .weights = o.weights.bytes,
-                           .weights_bytes = o.weights.count};
-    if (!st)
-        return QAT_OK;
-    qat_c_files_free(files);
-    return qat_fail(err, st, "cannot be written as C: %s", inner.message);
+    qat_status const st = begin(&o, model, options, err);
+    *files = files_of(&o);
+    if (st)
+        qat_c_files_free(files);
+    return st;
+}
+
+qat_status qat_c_measure(const qi_host *model, const qat_c_options *options, qat_c_sizes *sizes,
+                         qat_error *err)
+{
+    qat_error inner = {0};
+    co o = {.err = &inner};
+    qat_status const st = begin(&o, model, options, err);
+    qat_c_files files = files_of(&o);
+    qat_c_files_free(&files);
+    *sizes = st ? (qat_c_sizes){0} : o.sizes;
+    return st;
 }
 
 void qat_c_files_free(qat_c_files *files)
