@@ -1,12 +1,12 @@
 """Writes lib/export/c/code_bytes.c from what code_bytes.sh has measured; prints to stderr how far off it is."""
 import sys
 from collections import Counter, defaultdict
-from statistics import median
+from statistics import mean
 
 CORES = ["cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m7", "cortex-m55", "riscv32"]
 FEATURES = ["QK_FRACTION", "QK_WIDE", "QK_PACKED", "QK_NARROW_SHIFT", "QK_DOUBLE", "QK_EVEN", "QK_ONCE"]
-SMALL = 8   # bytes: features that change less are no row of their own
-WEIGHT = 20 # of whole networks among those of single ops
+SMALL = 40  # bytes: features that change less are no row of their own
+WEIGHT = 100 # of whole networks among those of single ops
 
 
 def solve(rows, values):
@@ -59,7 +59,7 @@ for model, network in networks.items():
 
 def bytes_of(function, models):
     whole = [m for m in models if networks[m].whole] or models
-    return tuple(int(median(sizes[m].get((function, core), 0) for m in whole)) for core in CORES)
+    return tuple(round(mean(sizes[m].get((function, core), 0) for m in whole)) for core in CORES)
 
 
 rows = {}  # rows[function]: {features or -1: bytes}
@@ -70,13 +70,23 @@ for function in sorted(found):
     for features, each in sorted(variants.items()):
         if max(abs(a - b) for a, b in zip(each, common)) >= SMALL:
             rows[function][features] = each
-# a helper of libgcc goes with the function that is there when it is, and not there when it is not, most often
-for (core, name, size), users in helpers.items():
+def attach(core, size, users):
+    """A function that no text has goes with the one that is there when it is, and not there when it is not, most often."""
     wrong = lambda f: sum((m in users) != (f in n.functions) for m, n in networks.items())
-    function = min(rows, key=wrong)
+    function, c = min(rows, key=wrong), CORES.index(core)
     if wrong(function) < min(len(users), len(networks) - len(users)):
-        c = CORES.index(core)
         rows[function] = {f: b[:c] + (b[c] + size,) + b[c + 1:] for f, b in rows[function].items()}
+
+
+for (core, name, size), users in sorted(helpers.items()):  # of libgcc
+    attach(core, size, users)
+others = defaultdict(dict)  # those that macros make
+for model, each in sizes.items():
+    for (function, core), size in each.items():
+        if function.startswith(("qk_", "qi_")) and function not in rows:
+            others[core, function][model] = size
+for (core, function), each in sorted(others.items()):
+    attach(core, round(mean(each.values())), each.keys())
 rows = {f: r for f, r in rows.items() if any(any(b) for b in r.values())}
 
 
