@@ -269,6 +269,8 @@ static bool is_fixed(const core_node *core)
 
 static int forward_sums(qat_graph *g, qat_node *node, const qat_run *run, double **sums)
 {
+    if (g->engine_runs)
+        qat_core_borrow(g, node, QAT_PASS_FORWARD); /* its inputs may be codes alone */
     if (g->engine_runs && g->engine->forward_sums)
         return g->engine->forward_sums(g->engine_context, node, run, sums);
     return node->op->shared->forward_sums(node, run, sums);

@@ -82,6 +82,8 @@ compare() { # compare <name> <recipe> <ranks:threads...> -- <options...>
     compare ResNet-20 resnet20.ini 2:1 --
     compare MobileNet mobilenet.ini 3:1 --
     compare detector detector.ini 2:1 3:1 --
+    # shellcheck disable=SC2086
+    compare "detector, on integers" detector.ini 3:2 -- $integers # losses that read codes
     compare attributes attributes.ini 4:1 --
     compare "every layer" layers.ini 2:1 --
 }
