@@ -183,7 +183,9 @@ static qat_status fit_memory(qat_loader *l, const qat_loader_options *o, qat_err
     uint64_t const limit = o->memory ? o->memory : l->dataset->memory;
     uint64_t const held = l->dataset->held, left = held < limit ? limit - held : 0;
     uint64_t const samples = (uint64_t)(o->batch < l->info->count ? o->batch : l->info->count);
-    uint64_t const each = l->sample_values * (sizeof(float) + (l->info->type != QAT_SAMPLE_F32));
+    uint64_t const targets = (uint64_t)l->info->n_targets * sizeof(float);
+    uint64_t const each =
+        l->sample_values * (sizeof(float) + (l->info->type != QAT_SAMPLE_F32)) + targets;
     uint64_t const fitting = left / each / samples; /* batches, with the one that is in use */
     if (fitting > (uint64_t)o->prefetch)
         return QAT_OK;
