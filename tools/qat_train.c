@@ -64,7 +64,8 @@ static const tool me = {
     "qat-train",
     "RECIPE.ini [--set SECTION.KEY=VALUE]... [--out DIR] [--threads N]\n                 "
     "[--init CKPT|FILE.npz] [--plugin FILE.so]... [--resume|--overwrite] [--budget] [--dry-run]\n"
-    "                 [--max-memory MIB] [--progress none|plain|bar|full]\n"
+    "                 [--max-memory MIB] [--rank-timeout S]\n"
+    "                 [--progress none|plain|bar|full]\n"
     "       qat-train --keys\n"
     "       qat-train [RECIPE.ini] [--plugin FILE.so]... --ops",
     "Trains the network of a recipe and writes DIR/last.ckpt and DIR/log.csv. After Ctrl-C it\n"

@@ -212,7 +212,7 @@ echo '#include <qat/qat.h>' >names.c
 if cc -std=c11 -I"$prefix/include" -fsyntax-only -aux-info names.txt names.c 2>/dev/null; then
     {
         sed -n 's#^/\* [^ ]*/include/qat/[^ ]* \*/ extern [^(]*[ *]\([a-z0-9_]*\) (.*#\1#p' names.txt
-        cc -std=c11 -I"$prefix/include" -E names.c | grep -oE 'extern const [a-z0-9_]+ [a-z0-9_]+(\[\])?;' |
+        cc -std=c11 -I"$prefix/include" -E names.c | grep -oE 'extern const (struct )?[a-z0-9_]+ (\*const )?[a-z0-9_]+(\[[A-Z0-9_]*\])?;' |
             sed 's/.* \([a-z0-9_]*\).*/\1/'
     } | grep -v '^qat_plugin_entry$' | sort -u >declared.txt
     nm -D --defined-only "$libdir/libqat.so" | awk '{print $3}' | sort -u >qat.txt

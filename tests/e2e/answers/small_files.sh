@@ -97,7 +97,7 @@ for layout in int8 uint8; do
 done
 check "8 bits, int8, with records of a fixed length" "$tools/qat-export" resnet8int8.qm fixed.qm --compact no
 listing() { # listing <.qm>: tensors and ops, but for sizes and the bytes of shifts
-    "$tools/qat-inspect" "$1" | sed '1d; /^bytes of the file/,$d; / int32 .*shift$/d'
+    "$tools/qat-inspect" "$1" | sed '1d; /^bytes of the file/,$d; /^as C source/,/^$/d; / int32 .*shift$/d'
     "$tools/qat-inspect" "$1" --tensor stage1/block1/conv1/weights/q --limit 0 # by the scales of channels
 }
 listing resnet8int8.qm >compact.txt
