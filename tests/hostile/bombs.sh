@@ -104,7 +104,7 @@ for t in "qat-eval run/last.ckpt" "qat-export run/last.ckpt x.qm" "qat-bench run
     limited "--max-macs: $t" "are allowed (--max-macs)" "$tools/"${t%% *} ${t#* } --max-macs 1000
 done
 limited "--max-memory: qat-eval" "but 1 MiB are allowed (--max-memory)" "$tools/qat-eval" run/last.ckpt --max-memory 1
-limited "batches" "a smaller data.prefetch" "$tools/qat-train" r.ini --set data.prefetch=1024 \
+limited "batches" "smaller batches or a larger data.memory" "$tools/qat-train" r.ini --set train.batch=400 \
     --set data.memory=1 --set data.train_count=800 --set output.dir=other
 test ! -e other && ok "nothing was written" || not_ok "a refused run left its folder"
 exit $failed

@@ -54,11 +54,12 @@ static const char *kind_at(const char *path)
 static qat_status make_recipe(data_source *s, const char *text, const tool_list *sets,
                               qat_error *err)
 {
-    bool const named = names_kind(text);
-    size_t const n = strcspn(text, ":");
     char kind[32], recipe[TEXT_MAX];
+    bool const named = names_kind(text);
+    size_t const n = strcspn(text, ":"), kept = n < sizeof kind ? n : sizeof kind - 1;
     const char *path = !named ? text : text[n] ? text + n + 1 : "";
-    snprintf(kind, sizeof kind, "%.*s", (int)n, text);
+    memcpy(kind, text, kept);
+    kind[kept] = '\0';
     const char *guess = named ? kind : kind_at(text);
     snprintf(recipe, sizeof recipe, "[data]\nkind = %s\n", guess);
     if (!named)

@@ -4,6 +4,7 @@
 #include "common/fail_alloc.h"
 #include "common/suite.h"
 #include "common/temp.h"
+#include "datasets/packed/index.h"
 #include "datasets/packed/tar.h"
 #include "qat/dataset.h"
 #include "qat/runtime.h"
@@ -382,7 +383,9 @@ START_TEST(a_huge_picture_is_refused)
     qat_dataset_options const o = of(test_temp_path(path, folder, "train.tar"));
     start();
     put("1.ppm", "", 0);
-    memcpy(archive.bytes + 124, "10000000001", 11);
+    char size[12];
+    (void)snprintf(size, sizeof size, "%011o", QAT_INDEX_MAX_PART + 1);
+    memcpy(archive.bytes + 124, size, 11);
     sum(archive.bytes);
     finish("train.tar");
     if (truncate(path, (off_t)3 << 29) != 0)
