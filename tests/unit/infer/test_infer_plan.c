@@ -474,13 +474,18 @@ START_TEST(test_arena_content_is_irrelevant)
 }
 END_TEST
 
+static size_t aligned(size_t bytes)
+{
+    return (bytes + QI_FAST_ALIGN - 1) / QI_FAST_ALIGN * QI_FAST_ALIGN;
+}
+
 /** Plan again, with memory of its own for every tensor of the arena. */
 static void plan_apart(qi_model *m)
 {
-    size_t at = m->arena_bytes;
+    size_t at = aligned(m->arena_bytes);
     for (int32_t i = 0; i < m->n_tensors; i++) {
         m->tensors[i].offset = at;
-        at += (m->tensors[i].bytes + QI_FAST_ALIGN - 1) / QI_FAST_ALIGN * QI_FAST_ALIGN;
+        at += aligned(m->tensors[i].bytes);
     }
     m->arena_bytes = at;
 }
@@ -499,7 +504,7 @@ START_TEST(test_sharing_changes_nothing)
     void *none[] = {NULL};
     qi_run_visit(host->model, host->arena, inputs, none, remember, &r[0]);
     plan_apart(host->model);
-    arena = aligned_alloc(QI_FAST_ALIGN, qi_arena_bytes(host->model));
+    arena = aligned_alloc(QI_FAST_ALIGN, aligned(qi_arena_bytes(host->model)));
     ck_assert_ptr_nonnull(arena);
     qi_run_visit(host->model, arena, inputs, none, remember, &r[1]);
     ck_assert_mem_eq(&r[0], &r[1], sizeof r[0]);
