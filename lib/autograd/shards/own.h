@@ -1,5 +1,5 @@
 /**
- * Private to shards.c, sums.c and gradients.c: the shards of this process.
+ * Private to lib/autograd/shards: the shards of this process.
  */
 #ifndef QAT_AUTOGRAD_OWN_H
 #define QAT_AUTOGRAD_OWN_H
@@ -41,6 +41,12 @@ struct qat_shards {
     qat_error error;
     qat_shards_cost cost;
 };
+
+/** No samples: the first graph computes it for all. */
+static inline bool qat_is_fixed(const core_node *core)
+{
+    return core->kind == CORE_FIXED;
+}
 
 /** Keep the first error. */
 void qat_shards_failed(qat_shards *s, const qat_error *err);
