@@ -235,24 +235,41 @@ static void find_range(qat_dataset *d)
     }
 }
 
+void qat_keep_items(void *items, size_t size, const int *kept, int n)
+{
+    char *at = items;
+    for (int i = 0; items && i < n; i++)
+        if (kept[i] != i)
+            memcpy(at + (size_t)i * size, at + (size_t)kept[i] * size, size);
+}
+
 void qat_dataset_keep(qat_dataset *d, const int *kept, int n)
 {
-    size_t const bytes = d->sample_bytes, targets = (size_t)d->info.n_targets;
-    char *values = d->values;
-    for (int i = 0; kept && i < n; i++) {
-        if (values && kept[i] != i)
-            memcpy(values + (size_t)i * bytes, values + (size_t)kept[i] * bytes, bytes);
-        if (d->labels)
-            d->labels[i] = d->labels[kept[i]];
-        if (d->targets && kept[i] != i)
-            memcpy(d->targets + (size_t)i * targets, d->targets + (size_t)kept[i] * targets,
-                   targets * sizeof *d->targets);
+    if (kept) {
+        qat_keep_items(d->values, d->sample_bytes, kept, n);
+        qat_keep_items(d->labels, sizeof *d->labels, kept, n);
+        qat_keep_items(d->targets, (size_t)d->info.n_targets * sizeof *d->targets, kept, n);
     }
     if (kept && d->kind->keep)
         d->kind->keep(d, kept, n);
     d->info.count = n;
-    if (values && d->info.type == QAT_SAMPLE_F32)
+    if (d->values && d->info.type == QAT_SAMPLE_F32)
         find_range(d);
+}
+
+qat_status qat_dataset_thin_out(qat_dataset *d, int limit, qat_error *err)
+{
+    int const count = d->info.count, n = qat_dataset_limit(count, limit);
+    int *kept = n < count ? malloc((size_t)n * sizeof *kept) : NULL;
+    if (n == count)
+        return QAT_OK;
+    if (!kept)
+        return qat_out_of_memory(err, d->info.name);
+    for (int i = 0; i < n; i++)
+        kept[i] = (int)((int64_t)i * count / n);
+    qat_dataset_keep(d, kept, n);
+    free(kept);
+    return QAT_OK;
 }
 
 const float *qat_dataset_targets(const qat_dataset *dataset, int index)

@@ -153,8 +153,13 @@ qat_status qat_dataset_allocate_targets(qat_dataset *dataset, int attributes,
 qat_status qat_dataset_allocate_values(qat_dataset *dataset, qat_target_kind kind, size_t n,
                                        qat_error *err);
 
+/** Move items kept[0..n), which rise, of `size` bytes each, to the front. */
+void qat_keep_items(void *items, size_t size, const int *kept, int n);
+
 /** Keep the samples kept[0..n), which rise, alone; kept NULL: the first n, of values in memory. */
 void qat_dataset_keep(qat_dataset *dataset, const int *kept, int n);
+/** Keep at most `limit` samples (0: all), spread evenly over all, so that every class stays. */
+qat_status qat_dataset_thin_out(qat_dataset *dataset, int limit, qat_error *err);
 
 /**
  * Of a set that holds all samples keep those of one split: of each class (of data without classes:

@@ -154,8 +154,7 @@ bool qat_index_load(qat_index *index, const char *shard)
     struct stat of_shard, of_index;
     uint8_t *text = NULL;
     size_t count = 0;
-    size_t const n = strlen(shard);
-    bool const unpacked = n > 3 && strcmp(shard + n - 3, ".gz") == 0; /* offsets are larger then */
+    bool const unpacked = qat_file_is_gzip(shard); /* offsets are larger then */
     char *path = index_path(shard);
     bool good = path && stat(shard, &of_shard) == 0 && stat(path, &of_index) == 0 &&
                 S_ISREG(of_index.st_mode) && changed_before(&of_shard, &of_index) &&

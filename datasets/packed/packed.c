@@ -159,22 +159,6 @@ static qat_status set_classes(qat_dataset *d, const qat_dataset_options *o, cons
     return st || !named ? st : qat_files_class_names(d, folder, "classes.txt", err);
 }
 
-/** Keep `limit` samples, spread evenly over all. */
-static qat_status thin_out(qat_dataset *d, int limit, qat_error *err)
-{
-    int const count = d->info.count, n = qat_dataset_limit(count, limit);
-    int *kept = n < count ? malloc((size_t)n * sizeof *kept) : NULL;
-    if (n == count)
-        return QAT_OK;
-    if (!kept)
-        return qat_out_of_memory(err, d->info.name);
-    for (int i = 0; i < n; i++)
-        kept[i] = (int)((int64_t)i * count / n);
-    qat_dataset_keep(d, kept, n);
-    free(kept);
-    return QAT_OK;
-}
-
 qat_status qat_packed_open(qat_dataset *d, const qat_packed_format *format,
                            const qat_dataset_options *o, qat_split split, qat_error *err)
 {
@@ -197,7 +181,7 @@ qat_status qat_packed_open(qat_dataset *d, const qat_packed_format *format,
     if (!st)
         st = set_classes(d, o, folder, err);
     if (!st)
-        st = thin_out(d, qat_split_count(o, split), err);
+        st = qat_dataset_thin_out(d, qat_split_count(o, split), err);
     if (!st)
         st = qat_files_set_shape(d, o, err);
     set->size = (qat_image_size){.height = d->info.height,
@@ -309,6 +293,5 @@ qat_status qat_packed_get(const qat_dataset *d, int index, void *values, int *la
 void qat_packed_keep(qat_dataset *d, const int *kept, int n)
 {
     packed *set = d->own;
-    for (int i = 0; i < n; i++)
-        set->places[i] = set->places[kept[i]];
+    qat_keep_items(set->places, sizeof *set->places, kept, n);
 }

@@ -196,7 +196,7 @@ static bool is_tfrecord(const char *name)
 {
     static const char *const endings[] = {".tfrecord", ".tfrecords"};
     size_t n = strlen(name);
-    n -= n > 3 && strcmp(name + n - 3, ".gz") == 0 ? 3 : 0;
+    n -= qat_file_is_gzip(name) ? 3 : 0;
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         const char *found = strstr(name, endings[i]);
         size_t const end = found ? (size_t)(found - name) + strlen(endings[i]) : 0;

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { CHUNK = 1 << 16, PATH_LENGTH = 4096 };
@@ -21,21 +20,6 @@ static int nameless(char path[PATH_LENGTH])
     return fd;
 }
 
-static qat_status write_all(int fd, const char *path, const uint8_t *bytes, size_t count,
-                            qat_error *err)
-{
-    while (count) {
-        ssize_t const n = write(fd, bytes, count);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return qat_file_fail(err, "write", path, errno);
-        bytes += n;
-        count -= (size_t)n;
-    }
-    return QAT_OK;
-}
-
 static qat_status unpack(qat_file_source *from, qat_unpacked *to, const char *path, qat_error *err)
 {
     uint8_t *room = malloc(CHUNK);
@@ -44,7 +28,7 @@ static qat_status unpack(qat_file_source *from, qat_unpacked *to, const char *pa
     while (!st && got) {
         st = qat_source_read(from, room, CHUNK, &got, err);
         if (!st)
-            st = write_all(to->fd, path, room, got, err);
+            st = qat_file_write_all(to->fd, path, room, got, err);
         to->bytes += got;
     }
     free(room);
@@ -54,9 +38,8 @@ static qat_status unpack(qat_file_source *from, qat_unpacked *to, const char *pa
 qat_status qat_shard_unpack(qat_unpacked *to, qat_shard *shard, qat_error *err)
 {
     char path[PATH_LENGTH] = "a temporary file";
-    size_t const n = strlen(shard->path);
     qat_file_source source;
-    if (n < 3 || strcmp(shard->path + n - 3, ".gz") != 0)
+    if (!qat_file_is_gzip(shard->path))
         return QAT_OK;
     if (to->fd < 0)
         to->fd = nameless(path);

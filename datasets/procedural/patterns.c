@@ -177,8 +177,7 @@ static qat_status patterns_open(qat_dataset *d, const qat_dataset_options *o, qa
 static void patterns_keep(qat_dataset *d, const int *kept, int n)
 {
     patterns *own = d->own;
-    for (int i = 0; i < n; i++)
-        own->numbers[i] = own->numbers[kept[i]];
+    qat_keep_items(own->numbers, sizeof *own->numbers, kept, n);
 }
 
 const qat_dataset_kind qat_kind_patterns = {.name = "patterns",

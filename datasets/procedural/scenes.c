@@ -231,8 +231,7 @@ static qat_status scenes_get(const qat_dataset *dataset, int index, void *values
 static void scenes_keep(qat_dataset *dataset, const int *kept, int n)
 {
     scenes *own = dataset->own;
-    for (int i = 0; i < n; i++)
-        own->objects[i] = own->objects[kept[i]];
+    qat_keep_items(own->objects, sizeof *own->objects, kept, n);
 }
 
 const qat_dataset_kind qat_kind_scenes = {.name = "scenes",

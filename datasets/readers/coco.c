@@ -128,8 +128,7 @@ static qat_file_name coco_file(const qat_dataset *dataset, int index)
 static void coco_keep(qat_dataset *dataset, const int *kept, int n)
 {
     coco_set *set = dataset->own;
-    for (int i = 0; i < n; i++)
-        set->file.pictures[i] = set->file.pictures[kept[i]];
+    qat_keep_items(set->file.pictures, sizeof *set->file.pictures, kept, n);
 }
 
 const qat_dataset_kind qat_kind_coco = {.name = "coco",

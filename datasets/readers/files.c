@@ -189,8 +189,7 @@ qat_file_name qat_files_file(const qat_dataset *dataset, int index)
 void qat_files_keep(qat_dataset *dataset, const int *kept, int n)
 {
     qat_files *files = dataset->own;
-    for (int i = 0; i < n; i++)
-        files->paths[i] = files->paths[kept[i]];
+    qat_keep_items(files->paths, sizeof *files->paths, kept, n);
 }
 
 qat_status qat_files_picture(const qat_dataset *dataset, int index, qat_picture *picture,

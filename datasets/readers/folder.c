@@ -32,19 +32,6 @@ static qat_status add_classes(qat_dataset *dataset, const char *folder, const qa
     return st;
 }
 
-/** Keep `limit` samples, spread evenly over all, so that every class stays. */
-static void thin_out(qat_dataset *dataset, int limit)
-{
-    qat_files *files = dataset->own;
-    int const count = dataset->info.count, keep = qat_dataset_limit(count, limit);
-    for (int i = 0; i < keep; i++) {
-        int const from = (int)((int64_t)i * count / keep);
-        files->paths[i] = files->paths[from];
-        dataset->labels[i] = dataset->labels[from];
-    }
-    dataset->info.count = keep;
-}
-
 static qat_status folder_open(qat_dataset *dataset, const qat_dataset_options *options,
                               qat_split split, qat_error *err)
 {
@@ -68,9 +55,10 @@ static qat_status folder_open(qat_dataset *dataset, const qat_dataset_options *o
     if (!st)
         st = list ? qat_flat_add(dataset, list, folder, &classes, err)
                   : add_classes(dataset, folder, &classes, err);
+    if (!st)
+        st = qat_dataset_thin_out(dataset, qat_split_count(options, split), err);
     if (st)
         return st;
-    thin_out(dataset, qat_split_count(options, split));
     dataset->info.classes = classes.count;
     dataset->info.labels = classes.at;
     return qat_files_set_shape(dataset, options, err);

@@ -338,10 +338,8 @@ static qat_status thin_unknown(opening *o, int *each)
         if (!is_unknown || before / unknown != (int64_t)seen * most / unknown)
             kept[n++] = i;
     }
-    for (int i = 0; i < n; i++) {
-        o->of.files->paths[i] = o->of.files->paths[kept[i]];
-        d->labels[i] = d->labels[kept[i]];
-    }
+    qat_keep_items(o->of.files->paths, sizeof *o->of.files->paths, kept, n);
+    qat_keep_items(d->labels, sizeof *d->labels, kept, n);
     d->info.count = n;
     free(kept);
     return QAT_OK;
@@ -453,8 +451,7 @@ static void wav_keep(qat_dataset *d, const int *kept, int n)
 {
     wav *w = d->own;
     qat_files_keep(d, kept, n);
-    for (int i = 0; i < n; i++)
-        w->piece[i] = w->piece[kept[i]];
+    qat_keep_items(w->piece, sizeof *w->piece, kept, n);
 }
 
 const qat_dataset_kind qat_kind_wav = {.name = "wav",

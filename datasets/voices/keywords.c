@@ -94,8 +94,7 @@ static bool keywords_background(const qat_dataset *d, qat_rng *rng, int16_t *sam
 static void keywords_keep(qat_dataset *d, const int *kept, int n)
 {
     keywords *k = d->own;
-    for (int i = 0; i < n; i++)
-        k->drawn[i] = k->drawn[kept[i]];
+    qat_keep_items(k->drawn, sizeof *k->drawn, kept, n);
 }
 
 const qat_dataset_kind qat_kind_keywords = {.name = "keywords",

@@ -22,10 +22,10 @@ qat_status qat_file_fail(qat_error *err, const char *verb, const char *path, int
                     path, reason);
 }
 
-static bool ends_with(const char *text, const char *end)
+bool qat_file_is_gzip(const char *path)
 {
-    size_t const n = strlen(text), m = strlen(end);
-    return n >= m && strcmp(text + n - m, end) == 0;
+    size_t const n = strlen(path);
+    return n >= 3 && strcmp(path + n - 3, ".gz") == 0;
 }
 
 /* Reading: a source returns bytes until it returns 0; read_all keeps them. */
@@ -36,7 +36,7 @@ qat_status qat_source_open(source *s, const char *path, qat_error *err)
 {
     *s = (source){.path = path, .fd = -1};
     errno = 0;
-    if (!ends_with(path, ".gz")) {
+    if (!qat_file_is_gzip(path)) {
         s->fd = open(path, O_RDONLY | O_CLOEXEC);
         return s->fd < 0 ? qat_file_fail(err, "open", path, errno) : QAT_OK;
     }

@@ -23,6 +23,13 @@ qat_status qat_file_read(const char *path, size_t max_bytes, uint8_t **bytes, si
 qat_status qat_file_read_at(int fd, const char *path, uint64_t offset, void *bytes, size_t count,
                             qat_error *err);
 
+/** Write all bytes to an open file. path: for messages. */
+qat_status qat_file_write_all(int fd, const char *path, const void *bytes, size_t count,
+                              qat_error *err);
+
+/** Does the name say that it is a gzip file? */
+bool qat_file_is_gzip(const char *path);
+
 /** A file that is read piece by piece; a gzip file is unpacked. */
 typedef struct qat_file_source {
     const char *path; /* borrowed */

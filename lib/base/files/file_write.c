@@ -24,8 +24,8 @@ static const char ending[] = ".qat.tmp";
 
 /* ------------------------------------------------------------------ bytes */
 
-static qat_status write_all(int fd, const char *path, const void *bytes, size_t count,
-                            qat_error *err)
+qat_status qat_file_write_all(int fd, const char *path, const void *bytes, size_t count,
+                              qat_error *err)
 {
     const uint8_t *at = bytes;
     while (count) {
@@ -145,7 +145,7 @@ static void keep_mode(int fd, const struct stat *old)
 /** Write the bytes, and wait until they are on disk. */
 static qat_status fill(int fd, const char *path, const void *bytes, size_t count, qat_error *err)
 {
-    qat_status st = write_all(fd, path, bytes, count, err);
+    qat_status st = qat_file_write_all(fd, path, bytes, count, err);
     if (!st && fsync(fd))
         st = qat_file_fail(err, "write", path, errno);
     return st;
@@ -165,7 +165,7 @@ static qat_status write_special(const char *path, const void *bytes, size_t coun
     int const fd = open(path, O_WRONLY | O_CLOEXEC);
     if (fd < 0)
         return qat_file_fail(err, "open", path, errno);
-    qat_status st = write_all(fd, path, bytes, count, err);
+    qat_status st = qat_file_write_all(fd, path, bytes, count, err);
     if (close(fd) && !st)
         st = qat_file_fail(err, "write", path, errno);
     return st;
