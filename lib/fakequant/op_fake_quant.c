@@ -250,8 +250,10 @@ static int fq_observed(const qat_node *node, const qat_run *run, double *observe
 {
     if (run->mode != QAT_MODE_TRAIN || !qat_fake_quant_is_observed(node))
         return 0;
-    observed[SEEN_MIN] = (double)state_of(node)->batch.min;
-    observed[SEEN_MAX] = (double)state_of(node)->batch.max;
+    if (observed) {
+        observed[SEEN_MIN] = (double)state_of(node)->batch.min;
+        observed[SEEN_MAX] = (double)state_of(node)->batch.max;
+    }
     return SEEN;
 }
 

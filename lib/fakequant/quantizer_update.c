@@ -93,7 +93,8 @@ static int observed(const qat_node *node, const qat_run *run, double *kept)
     const qat_observer *o = qz_observer_of(node);
     if (run->mode != QAT_MODE_TRAIN || qz_is_weights(node) || qz_state_of(node)->learning)
         return 0;
-    memcpy(kept, qz_state_of(node)->batch, (size_t)o->kept * sizeof *kept);
+    if (kept)
+        memcpy(kept, qz_state_of(node)->batch, (size_t)o->kept * sizeof *kept);
     return o->kept;
 }
 

@@ -240,6 +240,29 @@ static void fold_update(qat_node *node, const qat_run *run)
                   node->inputs[FOLDT_EMA_VARIANCE]->value, node->inputs[FOLDT_EMA_STEPS]->value);
 }
 
+/* ------------------------------------------------------------------ each shard by itself */
+
+static int fold_observed(const qat_node *node, const qat_run *run, double *observed)
+{
+    qat_fold_train const f = fold_in(node, phase_of(node, run));
+    if (qat_is_shared(node) || !sums_batch(&f))
+        return 0;
+    if (observed)
+        qat_bn_weigh_statistics(&f.bn, observed);
+    return (int)qat_bn_sums(f.bn.channels);
+}
+
+static void fold_join(const qat_node *node, double *a, const double *b)
+{
+    qat_bn_join_statistics(qat_shape_channels(&node->shape), a, b);
+}
+
+static void fold_set_observed(qat_node *node, const double *observed)
+{
+    qat_fold_train f = fold_in(node, QAT_FOLD_BATCH);
+    qat_bn_set_statistics(&f.bn, observed);
+}
+
 static const qat_attr_def fold_attrs[] = {
     [FOLDT_EPSILON] = {"epsilon", QAT_ATTR_REAL, 1e-3, 1e-12, 1, NULL, "as of the batch norm"},
     [FOLDT_MOMENTUM] = {"momentum", QAT_ATTR_REAL, 0.99, 0, 1, NULL, "as of the batch norm"},
@@ -253,7 +276,11 @@ static const qat_attr_def fold_attrs[] = {
 static const qat_shared fold_shared = {.forward_sums = fold_forward_sums,
                                        .forward = fold_values,
                                        .backward_sums = fold_backward_sums,
-                                       .backward = fold_inputs};
+                                       .backward = fold_inputs,
+                                       .observed = fold_observed,
+                                       .join = fold_join,
+                                       .set_observed = fold_set_observed,
+                                       .is_batch_norm = true};
 
 /** To a layer it is what a batch norm is (layer/layer.h). */
 static const qat_quant fold_quant = {.role = QAT_ROLE_NORM};

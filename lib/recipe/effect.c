@@ -67,6 +67,11 @@ static bool is_no_list_of_layers(const qat_recipe *r)
     return r->model.arch != QAT_ARCH_LAYERS;
 }
 
+static bool cuts_batches(const qat_recipe *r)
+{
+    return r->train.shards > 1;
+}
+
 static bool goes_by_epochs(const qat_recipe *r)
 {
     return r->train.steps == 0;
@@ -333,6 +338,7 @@ static const condition named = {is_no_list_of_layers, "model", "arch",
                                 "with model.arch = layers: the layers define this"};
 static const condition epochs = {goes_by_epochs, "train", "steps",
                                  "with train.steps, which sets the length of the run"};
+static const condition shards = {cuts_batches, "train", "shards", "without train.shards above 1"};
 static const condition factor = {
     has_factor, "train", "schedule",
     "without train.schedule = staircase, exponential, piecewise or plateau"};
@@ -410,6 +416,7 @@ static const struct need {
     {"model", "activation", &named},
     {"model", "batch_norm", &named},
     {"train", "epochs", &epochs},
+    {"train", "sync_batch_norm", &shards},
     {"train", "factor", &factor},
     {"train", "every", &period},
     {"train", "plateau_patience", &plateau},

@@ -272,6 +272,10 @@ static const qat_key keys[] = {
         "parts into which a batch is cut, at most one a sample. What is added up over a batch is "
         "added up in each part first. The result depends on this number, but not on how many ranks "
         "(mpirun -n) share the parts"),
+    BOOL(
+        train, sync_batch_norm, "yes",
+        "with shards: batch norm by the mean and variance of the whole batch; no: each part by its "
+        "own, which saves messages between ranks"),
     INT(train, eval_batch, "100", 1, 65536, "samples per batch of an evaluation"),
     INT(train, seed, "1", 0, 9e15,
         "seed of initial weights, order of the data, augmentation and dropout"),

@@ -34,7 +34,8 @@ static bool is_conduct(const qat_key *k)
  */
 static bool is_young(const qat_key *k)
 {
-    return !strcmp(k->section, "train") && !strcmp(k->name, "shards");
+    return !strcmp(k->section, "train") &&
+           (!strcmp(k->name, "shards") || !strcmp(k->name, "sync_batch_norm"));
 }
 
 static qat_status write_recipe(const qat_recipe *recipe, bool conduct, char **text, qat_error *err)

@@ -186,6 +186,8 @@ static qat_status open_shards(qat_trainer *t, qat_error *err)
     t->graphs = calloc((size_t)t->n_graphs, sizeof(qat_graph *));
     if (!t->graphs)
         return qat_out_of_memory(err, "train.shards");
+    if (cut && !r->train.sync_batch_norm)
+        qat_shards_split_batch_norm(t->shards);
     if (cut) {
         qat_samples const own = qat_shards_all_samples(t->shards);
         qat_loader_take_samples(t->loader, own.begin, own.end);

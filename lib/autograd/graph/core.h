@@ -82,6 +82,7 @@ struct qat_graph {
     /* Graphs of shards (shards.h): */
     const qat_graph *first; /* the graph that has the parameters of all; NULL: an ordinary graph */
     int shard, shards;      /* which of the batch's, of how many */
+    bool split_batch_norm;  /* batch norm is that of the shard, not that of the batch */
     size_t bytes_before;    /* of the graphs that are planned already */
 };
 

@@ -14,8 +14,6 @@
 
 #include "qat/graph.h"
 
-enum { QAT_OBSERVED_MAX = 8 };
-
 typedef struct qat_shared {
     /**
      * Add up over the samples of this node. Sets *sums, which lie in the node's memory, and returns
@@ -30,15 +28,20 @@ typedef struct qat_shared {
     int (*backward_sums)(qat_node *node, const qat_run *run, double **sums);
     void (*backward)(qat_node *node, const qat_run *run);
     /**
-     * What a training step has observed, for update: write it to `observed` and return how many
-     * numbers it is, 0 or at most QAT_OBSERVED_MAX; join b to a; set it. All three may be NULL.
+     * What a training step has observed, for update: return how many numbers it is, and write it to
+     * `observed` unless that is NULL; join b to a; set it. All three may be NULL.
      */
     int (*observed)(const qat_node *node, const qat_run *run, double *observed);
     void (*join)(const qat_node *node, double *a, const double *b);
     void (*set_observed)(qat_node *node, const double *observed);
+    /** A batch norm: the graph may normalise each shard by itself (qat_shards_split_batch_norm). */
+    bool is_batch_norm;
 } qat_shared;
 
-/** Is the node part of a shard's graph, and does its op add up over samples in forward? */
+/**
+ * Does the node add up over the samples of all shards in forward? No: it has the whole batch, or
+ * does with its shard what it does with a batch.
+ */
 bool qat_is_shared(const qat_node *node);
 /** How many shards the batch of the node's graph has; 1: it is not cut. */
 int qat_shards_of(const qat_node *node);

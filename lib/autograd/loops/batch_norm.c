@@ -226,3 +226,29 @@ void qat_bn_update(const qat_bn *bn, double momentum, qat_real *ema_mean, qat_re
     }
     *ema_steps += 1;
 }
+
+void qat_bn_weigh_statistics(const qat_bn *bn, double *weighed)
+{
+    size_t const n = (size_t)bn->channels;
+    double const rows = (double)bn->rows;
+    for (size_t c = 0; c < n; c++) {
+        weighed[c] = rows * (double)bn->mean[c];
+        weighed[n + c] = rows * (double)bn->variance[c];
+    }
+    weighed[2 * n] = rows;
+}
+
+void qat_bn_join_statistics(int channels, double *a, const double *b)
+{
+    for (size_t i = 0; i < qat_bn_sums(channels); i++)
+        a[i] += b[i];
+}
+
+void qat_bn_set_statistics(qat_bn *bn, const double *weighed)
+{
+    size_t const n = (size_t)bn->channels;
+    for (size_t c = 0; c < n; c++) {
+        bn->mean[c] = (qat_real)(weighed[c] / weighed[2 * n]);
+        bn->variance[c] = (qat_real)(weighed[n + c] / weighed[2 * n]);
+    }
+}

@@ -93,4 +93,13 @@ double qat_bn_keep(double momentum, double steps);
 void qat_bn_update(const qat_bn *bn, double momentum, qat_real *ema_mean, qat_real *ema_variance,
                    qat_real *ema_steps);
 
+/**
+ * For shards that are normalised each by itself: what one of them adds to the averages, as
+ * qat_bn_sums numbers: mean and variance times rows, and rows; add b to a; set mean and variance to
+ * those of all rows.
+ */
+void qat_bn_weigh_statistics(const qat_bn *bn, double *weighed);
+void qat_bn_join_statistics(int channels, double *a, const double *b);
+void qat_bn_set_statistics(qat_bn *bn, const double *weighed);
+
 #endif

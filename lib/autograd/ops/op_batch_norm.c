@@ -117,6 +117,31 @@ static void bn_update(qat_node *node, const qat_run *run)
                   node->inputs[EMA_VARIANCE]->value, node->inputs[EMA_STEPS]->value);
 }
 
+/* ------------------------------------------------------------------ each shard by itself */
+
+static int bn_observed(const qat_node *node, const qat_run *run, double *observed)
+{
+    qat_bn bn;
+    if (qat_is_shared(node) || !uses_batch(node, run))
+        return 0;
+    place(node, &bn);
+    if (observed)
+        qat_bn_weigh_statistics(&bn, observed);
+    return (int)qat_bn_sums(bn.channels);
+}
+
+static void bn_join(const qat_node *node, double *a, const double *b)
+{
+    qat_bn_join_statistics(channels_of(node), a, b);
+}
+
+static void bn_set_observed(qat_node *node, const double *observed)
+{
+    qat_bn bn;
+    place(node, &bn);
+    qat_bn_set_statistics(&bn, observed);
+}
+
 static const qat_attr_def bn_attrs[] = {
     {"epsilon", QAT_ATTR_REAL, 1e-3, 1e-12, 1, NULL, "added to the variance"},
     {"momentum", QAT_ATTR_REAL, 0.99, 0, 1, NULL, "weight of the old value in the averages"},
@@ -126,7 +151,11 @@ static const qat_attr_def bn_attrs[] = {
 static const qat_shared bn_shared = {.forward_sums = bn_forward_sums,
                                      .forward = bn_normalise,
                                      .backward_sums = bn_backward_sums,
-                                     .backward = bn_through_norm};
+                                     .backward = bn_through_norm,
+                                     .observed = bn_observed,
+                                     .join = bn_join,
+                                     .set_observed = bn_set_observed,
+                                     .is_batch_norm = true};
 
 const qat_op qat_op_batch_norm = {
     .name = "batch_norm",

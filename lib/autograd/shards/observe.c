@@ -10,7 +10,7 @@ struct observers {
     const qat_run *run;
 };
 
-/** How many numbers a node of own shard i has observed; writes them. */
+/** How many numbers a node of a shard has observed; writes them unless `observed` is NULL. */
 static int observed_of(const qat_graph *g, int k, const qat_run *run, double *observed)
 {
     const qat_node *node = &g->nodes[k]->node;
@@ -24,10 +24,10 @@ static int observed_of(const qat_graph *g, int k, const qat_run *run, double *ob
 static void join_observed(void *context, void *a, const void *b)
 {
     const struct observers *o = context;
-    double *to = a, ignored[QAT_OBSERVED_MAX];
+    double *to = a;
     const double *from = b;
     for (int k = 0; k < o->graph->count; k++) {
-        int const n = observed_of(o->graph, k, o->run, ignored);
+        int const n = observed_of(o->graph, k, o->run, NULL);
         if (n)
             o->graph->nodes[k]->node.op->shared->join(&o->graph->nodes[k]->node, to, from);
         to += n;
@@ -37,18 +37,16 @@ static void join_observed(void *context, void *a, const void *b)
 
 static size_t write_observed(const qat_graph *g, const qat_run *run, double *to)
 {
-    double ignored[QAT_OBSERVED_MAX];
     size_t n = 0;
     for (int k = 0; k < g->count; k++)
-        n += (size_t)observed_of(g, k, run, to ? to + n : ignored);
+        n += (size_t)observed_of(g, k, run, to ? to + n : NULL);
     return n;
 }
 
 static void read_observed(qat_graph *g, const qat_run *run, const double *from)
 {
-    double ignored[QAT_OBSERVED_MAX];
     for (int k = 0; k < g->count; k++) {
-        int const n = observed_of(g, k, run, ignored);
+        int const n = observed_of(g, k, run, NULL);
         if (n)
             g->nodes[k]->node.op->shared->set_observed(&g->nodes[k]->node, from);
         from += n;

@@ -22,6 +22,7 @@ struct qat_shards {
     const qat_ranks *ranks; /* NULL: all shards are here */
     int rank, first, own;   /* shards first .. first + own - 1 */
     int batch;
+    bool split_batch_norm;
     qat_graph **graphs; /* own */
     void **slots;       /* [tree.shards], for joins */
     int *starts;        /* [tree.shards]: the roots of the ranks, one rank after the other */

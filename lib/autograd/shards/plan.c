@@ -76,6 +76,7 @@ static qat_status plan_one(qat_shards *s, int i, qat_plan plan, qat_error *err)
     graph->first = s->graphs[0];
     graph->shard = s->first + i;
     graph->shards = s->tree.shards;
+    graph->split_batch_norm = s->split_batch_norm;
     for (int k = 0; k < i; k++)
         graph->bytes_before += s->graphs[k]->memory_bytes;
     return qat_graph_plan(graph, samples.end - samples.begin, plan, err);

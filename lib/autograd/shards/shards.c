@@ -91,6 +91,11 @@ void qat_shards_free(qat_shards *s)
     free(s);
 }
 
+void qat_shards_split_batch_norm(qat_shards *s)
+{
+    s->split_batch_norm = true;
+}
+
 int qat_shards_own(const qat_shards *s)
 {
     return s->own;
@@ -108,7 +113,10 @@ qat_samples qat_shards_all_samples(const qat_shards *s)
 
 bool qat_is_shared(const qat_node *node)
 {
-    return node->graph->first && node->op->shared && node->op->shared->forward;
+    const qat_graph *graph = node->graph;
+    const qat_shared *shared = node->op->shared;
+    return graph->first && shared && shared->forward &&
+           !(shared->is_batch_norm && graph->split_batch_norm);
 }
 
 int qat_shards_of(const qat_node *node)

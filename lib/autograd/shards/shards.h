@@ -42,6 +42,11 @@ typedef struct qat_samples {
 qat_status qat_shards_create(qat_shards **shards, int count, int batch, const qat_ranks *ranks,
                              qat_error *err);
 void qat_shards_free(qat_shards *shards); /* NULL is fine */
+/**
+ * Before planning: let batch norm take the mean and variance of each shard, not those of the batch.
+ * Its averages are then of the means over the shards, weighted by their samples.
+ */
+void qat_shards_split_batch_norm(qat_shards *shards);
 /** How many shards this process owns; the samples of number i of them, and of all of them. */
 int qat_shards_own(const qat_shards *shards);
 qat_samples qat_shards_samples(const qat_shards *shards, int i);

@@ -133,6 +133,7 @@ apart() { # apart <what> <text> <how> <options of rank 1...>: it is refused, and
     fi
 }
 apart "another recipe" '^qat-train: rank 1 \(.*\) has another recipe than rank 0 \(.*\):' --overwrite --set train.lr=0.1
+apart "another batch norm" '^qat-train: rank 1 .* has another recipe than rank 0' --overwrite --set train.sync_batch_norm=no
 apart "other data" '^qat-train: rank 1 .* has another (recipe|training split) than rank 0' --overwrite --set data.train_count=176
 check "the weights of rank 1" train 0 net.ini other --set train.seed=2 --set train.steps=3
 apart "other weights" '^qat-train: rank 1 .* has another (recipe|network to begin with) than rank 0' --overwrite \

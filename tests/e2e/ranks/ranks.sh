@@ -78,6 +78,9 @@ compare() { # compare <name> <recipe> <ranks:threads...> -- <options...>
     compare "on integers" quickstart.ini 2:1 3:1 -- $short $integers
     compare "on integers, one_pass, int8" quickstart.ini 4:1 -- $short $integers --set quant.bn_fold=one_pass \
         --set quant.layout=int8
+    compare "batch norm of each part" quickstart.ini 2:1 3:2 -- $short --set train.sync_batch_norm=no
+    compare "batch norm of each part, on integers" quickstart.ini 3:1 -- $short $integers --set train.sync_batch_norm=no \
+        --set quant.bn_fold=one_pass
     compare "in float" quickstart.ini 3:1 -- $short --set quant.enabled=no
     compare ResNet-20 resnet20.ini 2:1 --
     compare MobileNet mobilenet.ini 3:1 --
@@ -105,13 +108,20 @@ fi
 # ---------------------------------------------------------------- bytes, as docs/scaling.md predicts them
 # quickstart in float: batch norms of 16, 32, 64, 64 channels, 61050 parameters, one loss; what a row itself sends, 32
 # bytes, is counted in the next one
-# shellcheck disable=SC2086
-check "bytes" train 2 quickstart.ini bytes $short --set quant.enabled=no --set train.log_every=1 --set train.steps=3
-predicted=$((8 * 61050 / 2 + 8 * (2 * (33 + 65 + 129 + 129) + 2 + 3)))
-sent=$(sed -n 's/^2,[01],[0-9.]*,//p' bytes/ranks.csv | sort -u)
-if [ "$sent" = $((predicted + 32)) ]; then ok "a step sends $predicted bytes"; else
-    not_ok "a step sends '$sent' bytes, predicted $predicted and 32"
-fi
+sends() { # sends <what> <numbers besides gradients> <options...>: in the second step of two ranks
+    what=$1 predicted=$((8 * 61050 / 2 + 8 * $2))
+    shift 2
+    # shellcheck disable=SC2086
+    check "bytes, $what" train 2 quickstart.ini bytes --overwrite $short --set quant.enabled=no --set train.log_every=1 \
+        --set train.steps=3 "$@"
+    sent=$(sed -n 's/^2,[01],[0-9.]*,//p' bytes/ranks.csv | sort -u)
+    if [ "$sent" = $((predicted + 32)) ]; then ok "$what: a step sends $predicted bytes"; else
+        not_ok "$what: a step sends '$sent' bytes, predicted $predicted and 32"
+    fi
+}
+moments=$((33 + 65 + 129 + 129))
+sends "batch norm of the batch" $((2 * moments + 2 + 3))
+sends "batch norm of each part" $((moments + 2 + 3)) --set train.sync_batch_norm=no
 
 # ---------------------------------------------------------------- gradients travel while backward runs
 # Sums of batch norm (channel 0) that begin and end while a bucket of gradients (channel 1) is on its way

@@ -509,6 +509,7 @@ static const struct idle {
     {"train", "init_skip = logits", "init = a.ckpt"},
     {"train", "init_map = a:b", "init = a.ckpt"},
     {"train", "epochs = 3", "batch = 8"},
+    {"train", "sync_batch_norm = no", "shards = 2"},
     {"train", "factor = 0.5", "schedule = staircase"},
     {"train", "every = 3 epochs", "schedule = exponential"},
     {"train", "final_lr = 0.1", "schedule = polynomial"},
@@ -594,6 +595,24 @@ START_TEST(test_idle_values)
     t = idle_of("[data]\nkind = table\n[attributes]\nvalue = l2\nvalue_weight = 2\n", NULL, 0);
     ck_assert_msg(t.lines == 2 && strstr(t.text, "r.ini:4: attributes.value has no effect without"),
                   "%s", t.text);
+}
+END_TEST
+
+/** Checkpoints of runs that do not use younger keys keep their bytes; the others say what they use.
+ */
+START_TEST(test_young_keys)
+{
+    char *text;
+    qat_recipe *r = parse("[train]\nlr = 0.1\nshards = 1\n");
+    ck_assert_int_eq(qat_recipe_write_run(r, &text, NULL), QAT_OK);
+    ck_assert(!strstr(text, "\nshards =") && !strstr(text, "\nsync_batch_norm ="));
+    free(text);
+    qat_recipe_free(r);
+    r = parse("[train]\nshards = 4\nsync_batch_norm = no\n");
+    ck_assert_int_eq(qat_recipe_write_run(r, &text, NULL), QAT_OK);
+    ck_assert(strstr(text, "\nshards = 4\n") && strstr(text, "\nsync_batch_norm = no\n"));
+    free(text);
+    qat_recipe_free(r);
 }
 END_TEST
 
@@ -934,6 +953,7 @@ int main(void)
     tcase_add_test(tc, test_idle_values);
     tcase_add_test(tc, test_integer_forward);
     tcase_add_test(tc, test_profile_onnx);
+    tcase_add_test(tc, test_young_keys);
     tcase_add_test(tc, test_canonical);
     tcase_add_test(tc, test_longest_canonical_line);
     tcase_add_test(tc, test_same_run);

@@ -2,21 +2,15 @@
  * A batch in shards: the tree of sums; gradients against those of the whole batch; the same bits
  * for every number of ranks and threads.
  */
-#include "autograd/shards/shards.h"
 #include "autograd/shards/tree.h"
-#include "base/rng.h"
-#include "qat/quant.h"
 #include "qat/runtime.h"
-#include "qat/train.h"
+#include "tests/unit/shards/shard_network.h"
 #include "tests/unit/shards/thread_ranks.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { BATCH = 13, STEPS = 3, MOST_SHARDS = 8, SIDE = 6, CLASSES = 5 };
 
 /* ------------------------------------------------------------------ the tree */
 
@@ -69,175 +63,7 @@ START_TEST(roots_are_the_largest)
 }
 END_TEST
 
-/* ------------------------------------------------------------------ a small network */
-
-static qat_registry *registry;
-
-enum loss { ENTROPY, TWO, OWN, DECAY, KEPT };
-
-/** Everything that adds up over a batch: batch norm, weights, biases, a loss. */
-static qat_graph *build(enum loss loss)
-{
-    qat_graph *g;
-    ck_assert(!qat_graph_create(&g, registry, NULL));
-    qat_node *x = qat_graph_input(g, QAT_INPUT_NAME, QAT_SHAPE(1, SIDE, SIDE, 3));
-    x = qat_apply1(g, "conv2d", "c1", "filters=8 kernel=3", x);
-    x = qat_apply1(g, "batch_norm", "c1/bn", "", x);
-    qat_node *a = qat_apply1(g, "relu", "c1/relu", "", x);
-    x = qat_apply1(g, "depthwise_conv2d", "c2", "kernel=3", a);
-    x = qat_apply1(g, "batch_norm", "c2/bn", "", x);
-    x = qat_apply2(g, "add", "sum", "", x, a);
-    x = qat_apply1(g, "global_average_pool", "pool", "", x);
-    x = qat_apply1(g, "fully_connected", "fc", "units=5", x);
-    x = qat_apply1(g, "bias", "fc/bias", "", x);
-    qat_graph_output(g, x);
-    qat_node *label = qat_graph_input(g, QAT_LABEL_NAME, QAT_SHAPE(1));
-    if (loss == KEPT)
-        x = qat_apply1(g, "keeper", "kept", "", x);
-    if (loss == OWN || loss == KEPT)
-        qat_apply1(g, "own_loss", QAT_LOSS_NAME, "", x);
-    else if (loss == ENTROPY)
-        qat_apply2(g, "softmax_cross_entropy", QAT_LOSS_NAME, "", x, label);
-    else
-        qat_apply2(g, "loss_sum", QAT_LOSS_NAME, "weight=0.5",
-                   qat_apply2(g, "softmax_cross_entropy", "entropy", "", x, label),
-                   loss == TWO ? qat_apply1(g, "l2_loss", "l2", "", x)
-                               : qat_apply1(g, "weight_decay", "decay", "",
-                                            qat_graph_find(g, "fc/weights")));
-    ck_assert(!qat_graph_check(g, NULL));
-    return g;
-}
-
-/** A loss of somebody who knows nothing of shards: y = 1/N sum x^2 / 2 over N samples. */
-static qat_status own_shape(qat_node *node, qat_error *err)
-{
-    (void)err;
-    node->shape = QAT_SHAPE(1);
-    return QAT_OK;
-}
-
-static void own_forward(qat_node *node, const qat_run *run)
-{
-    const qat_node *x = node->inputs[0];
-    double sum = 0;
-    (void)run;
-    for (size_t i = 0; i < qat_shape_count(&x->shape); i++)
-        sum += 0.5 * (double)x->value[i] * (double)x->value[i];
-    node->value[0] = (float)(sum / x->shape.dims[0]);
-}
-
-static void own_backward(qat_node *node, const qat_run *run)
-{
-    const qat_node *x = node->inputs[0];
-    (void)run;
-    for (size_t i = 0; i < qat_shape_count(&x->shape); i++)
-        x->grad[i] += node->grad[0] * x->value[i] / (float)x->shape.dims[0];
-}
-
-static const qat_op own_loss = {.name = "own_loss",
-                                .meaning = "half the mean square",
-                                .min_inputs = 1,
-                                .max_inputs = 1,
-                                .shape = own_shape,
-                                .forward = own_forward,
-                                .backward = own_backward};
-
-/** It updates something from the batch. */
-static void keeper_update(qat_node *node, const qat_run *run)
-{
-    (void)node;
-    (void)run;
-}
-
-static qat_status keeper_shape(qat_node *node, qat_error *err)
-{
-    (void)err;
-    node->shape = node->inputs[0]->shape;
-    return QAT_OK;
-}
-
-static const qat_op keeper = {.name = "keeper",
-                              .meaning = "keeps something of the batch",
-                              .min_inputs = 1,
-                              .max_inputs = 1,
-                              .shape = keeper_shape,
-                              .forward = own_forward,
-                              .backward = own_backward,
-                              .update = keeper_update};
-
-/** How a network is trained. */
-struct setting {
-    enum loss loss;
-    bool quantized;
-    qat_quant_options quant;
-    const char *name;
-};
-
-static qat_graph *training_graph(const struct setting *how)
-{
-    qat_graph *g = build(how->loss), *made = NULL;
-    if (!how->quantized)
-        return g;
-    ck_assert(!qat_create_training_graph(&made, g, &how->quant, NULL));
-    qat_graph_free(g);
-    return made;
-}
-
-/** Values of sample i of step `step`. */
-static void feed(qat_graph *g, int step, qat_samples samples)
-{
-    qat_node *x = qat_graph_find(g, QAT_INPUT_NAME), *label = qat_graph_find(g, QAT_LABEL_NAME);
-    size_t const n = (size_t)SIDE * SIDE * 3;
-    ck_assert(!qat_graph_set_batch(g, samples.end - samples.begin, NULL));
-    for (int i = samples.begin; i < samples.end; i++) {
-        qat_rng rng = qat_rng_at(7, (uint64_t)step, (uint64_t)i);
-        for (size_t k = 0; k < n; k++)
-            x->value[(size_t)(i - samples.begin) * n + k] = (float)qat_rng_uniform(&rng) * 2 - 1;
-        label->value[i - samples.begin] = (float)(i % CLASSES);
-    }
-}
-
-/* ------------------------------------------------------------------ some steps */
-
-/** What some steps leave: the losses, then all parameters, then the gradients of the last step. */
-struct outcome {
-    double loss[STEPS];
-    float *values;
-    size_t n;
-};
-
-static void keep(struct outcome *o, const qat_graph *g)
-{
-    for (int pass = 0; pass < 2; pass++) {
-        size_t at = 0;
-        for (int i = 0; i < qat_graph_nodes(g); i++) {
-            const qat_node *node = qat_graph_node(g, i);
-            size_t const n = qat_shape_count(&node->shape);
-            if (!node->is_param)
-                continue;
-            if (pass)
-                memcpy(o->values + at, node->value, n * sizeof(float));
-            at += n;
-            if (!node->trainable)
-                continue;
-            if (pass)
-                memcpy(o->values + at, node->grad, n * sizeof(float));
-            at += n;
-        }
-        o->n = at;
-        if (!pass)
-            o->values = malloc(at * sizeof *o->values);
-        ck_assert(o->values);
-    }
-}
-
-static qat_optimizer *optimizer_of(qat_graph *g)
-{
-    qat_optimizer *optimizer;
-    qat_optimizer_options o = qat_optimizer_defaults(QAT_OPTIMIZER_SGD);
-    ck_assert(!qat_optimizer_create(&optimizer, g, &o, NULL));
-    return optimizer;
-}
+/* ------------------------------------------------------------------ against the whole batch */
 
 static struct outcome whole_batch(const struct setting *how)
 {
@@ -263,75 +89,6 @@ static struct outcome whole_batch(const struct setting *how)
     return o;
 }
 
-static void shard_steps(struct outcome *o, const struct setting *how, int shards,
-                        const qat_ranks *ranks)
-{
-    qat_shards *s;
-    qat_error err = {0};
-    qat_graph *graphs[MOST_SHARDS];
-    ck_assert_msg(!qat_shards_create(&s, shards, BATCH, ranks, &err), "%s", err.message);
-    for (int i = 0; i < qat_shards_own(s); i++)
-        graphs[i] = training_graph(how);
-    ck_assert_msg(!qat_shards_plan(s, graphs, QAT_PLAN_TRAIN, &err), "%s", err.message);
-    qat_graph_init_params(graphs[0], 3);
-    qat_node *loss = qat_graph_find(graphs[0], QAT_LOSS_NAME);
-    qat_optimizer *optimizer = optimizer_of(graphs[0]);
-    for (int step = 0; step < STEPS; step++) {
-        qat_run const run = {.mode = QAT_MODE_TRAIN, .step = step, .seed = 1};
-        for (int i = 0; i < qat_shards_own(s); i++)
-            feed(graphs[i], step, qat_shards_samples(s, i));
-        qat_shards_forward(s, &run);
-        o->loss[step] = (double)loss->value[0];
-        qat_shards_backward(s, loss, &run);
-        if (step + 1 < STEPS)
-            qat_optimizer_step(optimizer, 0.01);
-        qat_shards_update(s, &run);
-        ck_assert_msg(!qat_shards_status(s, &err), "%s", err.message);
-    }
-    keep(o, graphs[0]);
-    qat_optimizer_free(optimizer);
-    for (int i = 0; i < qat_shards_own(s); i++)
-        qat_graph_free(graphs[i]);
-    qat_shards_free(s);
-}
-
-/* ------------------------------------------------------------------ against the whole batch */
-
-enum { SETTINGS = 6 };
-
-static void set_settings(struct setting settings[SETTINGS])
-{
-    for (int i = 0; i < SETTINGS; i++) {
-        settings[i] = (struct setting){.quantized = i > 2, .quant = qat_quant_defaults()};
-        settings[i].quant.weight_delay = settings[i].quant.activation_delay = 1;
-    }
-    settings[0].name = "float";
-    settings[1].name = "float, two losses";
-    settings[1].loss = TWO;
-    settings[2].name = "float, a loss of one's own";
-    settings[2].loss = OWN;
-    settings[3].name = "two_pass";
-    settings[4].name = "one_pass";
-    settings[4].quant.bn_fold = QAT_FOLD_ONE_PASS;
-    settings[5].name = "lsq";
-    (void)snprintf(settings[5].quant.weight_ranges, sizeof settings[5].quant.weight_ranges, "lsq");
-    (void)snprintf(settings[5].quant.activation_ranges, sizeof settings[5].quant.activation_ranges,
-                   "lsq");
-    settings[5].quant.learn_delay = 1;
-}
-
-/** The largest difference, relative to the largest value. */
-static double difference(const struct outcome *a, const struct outcome *b)
-{
-    double largest = 0, most = 0;
-    ck_assert_uint_eq(a->n, b->n);
-    for (size_t i = 0; i < a->n; i++) {
-        most = fmax(most, fabs((double)a->values[i] - (double)b->values[i]));
-        largest = fmax(largest, fabs((double)a->values[i]));
-    }
-    return most / largest;
-}
-
 START_TEST(near_the_whole_batch)
 {
     /* float: the rounding of sums. Quantized: a value near the middle of two codes may take the
@@ -339,7 +96,7 @@ START_TEST(near_the_whole_batch)
     double const bounds[] = {1e-5, 1e-5, 1e-5, 2e-2, 2e-2, 2e-2};
     struct setting settings[SETTINGS];
     set_settings(settings);
-    for (int k = 0; k < SETTINGS; k++) {
+    for (int k = 0; k < OF_BATCH; k++) {
         struct outcome whole = whole_batch(&settings[k]);
         for (int shards = 1; shards <= MOST_SHARDS; shards++) {
             struct outcome o = {0};
@@ -460,18 +217,6 @@ START_TEST(too_many)
     ck_assert_ptr_nonnull(strstr(err.message, "4 ranks"));
 }
 END_TEST
-
-static void open_registry(void)
-{
-    ck_assert(!qat_registry_create(&registry, NULL));
-    ck_assert(!qat_registry_add(registry, &own_loss, NULL));
-    ck_assert(!qat_registry_add(registry, &keeper, NULL));
-}
-
-static void close_registry(void)
-{
-    qat_registry_free(registry);
-}
 
 int main(void)
 {
