@@ -31,7 +31,7 @@ try gcc -std=c11 -O2 -x c
 try clang -std=c99 -x c
 try g++ -std=c++17 -x c++
 try clang++ -std=c++17 -x c++
-for cpu in cortex-m0plus cortex-m3 cortex-m4 cortex-m7 cortex-m55; do
+for cpu in cortex-m0plus cortex-m4 cortex-m55; do # the kernels know no other differences
     try arm-none-eabi-gcc -mcpu=$cpu -mthumb -std=c99 -x c
 done
 try arm-none-eabi-gcc -mcpu=cortex-m55 -mthumb -mfloat-abi=hard -std=c99 -x c # with Helium

@@ -124,7 +124,7 @@ qat_status co_compute_digests(co *o)
     const void **in = qat_arena_array(&o->arena, (size_t)qi_input_count(o->model), sizeof *in);
     void **out = qat_arena_array(&o->arena, (size_t)qi_output_count(o->model), sizeof *out);
     uint8_t *arena = qat_aligned_alloc(qi_arena_bytes(o->model));
-    if (o->digests && in && out && arena)
+    if (o->digests && in && out && arena && !o->only_sizes)
         run(o, arena, in, out);
     qat_aligned_free(arena);
     return o->digests && in && out && arena ? QAT_OK : qat_out_of_memory(o->err, NULL);

@@ -120,7 +120,8 @@ static void write_array(co *o, int32_t tensor)
     const qi_tensor *t = qi_tensor_at(o->model, tensor);
     qat_write_text(&o->c, "static const %s %s[%zu] %s_SECTION = {", element_of(t),
                    o->constants[tensor].name, t->bytes / element_bytes(t), o->upper);
-    write_values(o, t);
+    if (!o->only_sizes)
+        write_values(o, t);
     qat_write_text(&o->c, "\n};\n\n");
 }
 

@@ -48,6 +48,7 @@ typedef struct co {
     uint32_t *digests;      /* [steps, layers] of the known answer; NULL: no test */
     const void **answers;   /* inputs of the known answer */
     int32_t steps;
+    bool only_sizes;   /* nobody wants the files: values and digests are left out */
     int places, parts; /* in the C file: addresses that the calls of layers name, and digests */
     qat_c_sizes sizes;
     qat_arena arena;

@@ -249,7 +249,7 @@ qat_status qat_c_measure(const qi_host *model, const qat_c_options *options, qat
                          qat_error *err)
 {
     qat_error inner = {0};
-    co o = {.err = &inner};
+    co o = {.only_sizes = true, .err = &inner};
     qat_status const st = begin(&o, model, options, err);
     qat_c_files files = files_of(&o);
     qat_c_files_free(&files);
