@@ -127,13 +127,17 @@ static void forward_activation(qat_node *node, const qat_run *run)
     qat_parallel(qz_count_pieces(node), quantize_tile, node);
 }
 
+bool qz_learns(const qat_node *node, const qat_run *run)
+{
+    bool const may = qz_learned_values(node) > 0 && (qz_is_weights(node) || qz_has_range(node, 0));
+    return may && qat_past_delay(run, node->attrs[QZ_LEARN]);
+}
+
 void qat_quantizer_forward(qat_node *node, const qat_run *run)
 {
     qz_state *state = qz_state_of(node);
-    bool const learns =
-        qz_learned_values(node) > 0 && (qz_is_weights(node) || qz_has_range(node, 0));
     state->active = qat_past_delay(run, node->attrs[QZ_DELAY]);
-    state->learning = learns && qat_past_delay(run, node->attrs[QZ_LEARN]);
+    state->learning = qz_learns(node, run);
     if (!qz_is_weights(node))
         forward_activation(node, run);
     else if (state->active)

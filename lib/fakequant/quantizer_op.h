@@ -84,6 +84,8 @@ double qz_half_cosine(const qat_node *node, const qat_run *run);
 
 /** How many values a channel of this node learns. */
 int qz_learned_values(const qat_node *node);
+/** Are they learned in this run, not set by what is observed? */
+bool qz_learns(const qat_node *node, const qat_run *run);
 
 /* ------------------------------------------------------------------ frozen weights */
 

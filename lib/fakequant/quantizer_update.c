@@ -91,7 +91,7 @@ static void limit(const qat_node *node, int channel)
 static int observed(const qat_node *node, const qat_run *run, double *kept)
 {
     const qat_observer *o = qz_observer_of(node);
-    if (run->mode != QAT_MODE_TRAIN || qz_is_weights(node) || qz_state_of(node)->learning)
+    if (run->mode != QAT_MODE_TRAIN || qz_is_weights(node) || qz_learns(node, run))
         return 0;
     if (kept)
         memcpy(kept, qz_state_of(node)->batch, (size_t)o->kept * sizeof *kept);
@@ -116,10 +116,11 @@ const qat_shared qat_quantizer_shared = {
 void qat_quantizer_update(qat_node *node, const qat_run *run)
 {
     bool const writes = qz_is_weights(node) || node->attrs[QZ_COMMITS] != 0;
+    bool const learns = qz_learns(node, run);
     if (run->mode != QAT_MODE_TRAIN || !writes)
         return;
     for (int c = 0; c < qat_quantizer_channels(node); c++) {
-        if (qz_state_of(node)->learning && qz_has_range(node, c)) {
+        if (learns && qz_has_range(node, c)) {
             limit(node, c);
             continue;
         }

@@ -274,6 +274,8 @@ qat_status qat_recipe_check(const qat_recipe *r, qat_error *err)
                      err);
     if (r->train.shards > r->train.batch)
         return clash(r, "shards", "batch", "each part of a batch has at least one sample", err);
+    if (r->train.asynchronous && r->train.shards > 1)
+        return clash(r, "asynchronous", "shards", "each rank takes whole batches", err);
     if (piecewise && r->train.milestones.n == 0)
         return clash(r, "schedule", "milestones", "give at least one step", err);
     if (!piecewise && r->train.milestones.n > 0)

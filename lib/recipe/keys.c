@@ -276,6 +276,10 @@ static const qat_key keys[] = {
         train, sync_batch_norm, "yes",
         "with shards: batch norm by the mean and variance of the whole batch; no: each part by its "
         "own, which saves messages between ranks"),
+    BOOL(train, asynchronous, "no",
+         "under mpirun: rank 0 keeps the parameters, the other ranks each send it gradients of "
+         "whole "
+         "batches, which it applies as they come. The result is not reproducible"),
     INT(train, eval_batch, "100", 1, 65536, "samples per batch of an evaluation"),
     INT(train, seed, "1", 0, 9e15,
         "seed of initial weights, order of the data, augmentation and dropout"),

@@ -142,7 +142,7 @@ struct qat_recipe {
         double lr, final_lr, factor, power, momentum, rms_decay, beta1, beta2, epsilon;
         double initial_accumulator, weight_decay, clip_norm, clip_value, average_decay,
             label_smoothing;
-        bool nesterov, average_ramp, eval_simulated, sync_batch_norm;
+        bool nesterov, average_ramp, eval_simulated, sync_batch_norm, asynchronous;
         const char *lr_scale; /* "PATTERN:SCALE, ..." */
         qat_steps_list milestones;
         qat_steps every, warmup, eval_every, log_every, checkpoint_every;

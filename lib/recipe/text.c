@@ -34,8 +34,11 @@ static bool is_conduct(const qat_key *k)
  */
 static bool is_young(const qat_key *k)
 {
-    return !strcmp(k->section, "train") &&
-           (!strcmp(k->name, "shards") || !strcmp(k->name, "sync_batch_norm"));
+    static const char *const young[] = {"shards", "sync_batch_norm", "asynchronous"};
+    bool found = false;
+    for (size_t i = 0; i < sizeof young / sizeof *young; i++)
+        found |= !strcmp(k->section, "train") && !strcmp(k->name, young[i]);
+    return found;
 }
 
 static qat_status write_recipe(const qat_recipe *recipe, bool conduct, char **text, qat_error *err)

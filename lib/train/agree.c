@@ -131,13 +131,14 @@ static qat_status differs(const record *r, const record *first, const char *what
                     first->name, advice);
 }
 
-static qat_status compare(const record *r, const record *first, qat_error *err)
+/** async: no result depends on who computes what alone, so processors may differ. */
+static qat_status compare(const record *r, const record *first, bool async, qat_error *err)
 {
     if (r->failed)
         return qat_fail(err, (qat_status)r->failed, "%.150s: %.800s", r->name, r->message);
     if (memcmp(r->build, first->build, sizeof r->build))
         return differs(r, first, "build of libqat", "copy the same files to all machines", err);
-    if (strcmp(r->processor, first->processor))
+    if (!async && strcmp(r->processor, first->processor))
         return qat_fail(err, QAT_ERR_STATE,
                         "%.150s computes with %.190s, but %.150s with %.190s: the result would "
                         "depend on who computes what. OPENBLAS_CORETYPE makes OpenBLAS alike",
@@ -173,7 +174,7 @@ qat_status qat_trainer_agree(qat_trainer *t, qat_status st, qat_error *err)
     if (!agreed && all[0].failed) /* as without other ranks */
         agreed = qat_fail(err, (qat_status)all[0].failed, "%s", all[0].message);
     for (int rank = 1; !agreed && rank < t->ranks->count; rank++)
-        agreed = compare(&all[rank], &all[0], err);
+        agreed = compare(&all[rank], &all[0], t->async, err);
     free(all);
     return agreed;
 }

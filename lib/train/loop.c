@@ -3,6 +3,7 @@
 #include "networks/network.h"
 #include "recipe/recipe.h"
 #include "task/task.h"
+#include "train/asynchronous.h"
 #include "train/board.h"
 
 #include <math.h>
@@ -54,10 +55,11 @@ bool qat_trainer_wants_stop(const qat_trainer *t)
     return t->options->stop && t->options->stop(t->options->context);
 }
 
-/** With other ranks, all stop after the same step: the one in which the first was asked. */
+/** Ranks that share every step all stop after the same one: that in which the first was asked. */
 static bool asked_to_stop(const qat_trainer *t)
 {
-    return t->ranks ? t->stop_agreed : qat_trainer_wants_stop(t);
+    bool const agrees = t->ranks && !t->async;
+    return t->stop_agreed || (!agrees && qat_trainer_wants_stop(t));
 }
 
 /** Called during evaluation; returns false if the run must stop. */
@@ -314,7 +316,7 @@ static qat_status run_steps(qat_trainer *t, qat_error *err)
         st = evaluate_init(t, err);
     while (!st && !t->stopped && t->step < t->plan.total) {
         double const before = qat_clock();
-        st = qat_trainer_step(t, err);
+        st = t->async ? qat_async_step(t, err) : qat_trainer_step(t, err);
         if (st)
             break;
         measure_speed(t, qat_clock() - before);
@@ -330,6 +332,15 @@ static qat_status run_steps(qat_trainer *t, qat_error *err)
     if (!st && !t->stopped)
         qat_board_end(t->board);
     return st ? st : qat_trainer_flush_logs(t, err);
+}
+
+/** The training of this process. */
+static qat_status run(qat_trainer *t, qat_error *err)
+{
+    if (qat_async_works(t))
+        return qat_async_work(t, err);
+    qat_status const st = run_steps(t, err);
+    return st || !t->async ? st : qat_async_end(t, err);
 }
 
 /** Report where a resumed run continues. */
@@ -442,7 +453,7 @@ static qat_status look_at(const qat_trainer *t, const char *network, const qat_a
 
 static qat_status tell_of_result(const qat_trainer *t, qat_error *err)
 {
-    if (t->stopped || t->step < t->plan.total || !t->input.task->remark)
+    if (t->stopped || t->step < t->plan.total || !t->input.task->remark || !qat_trainer_leads(t))
         return QAT_OK;
     qat_status const st = look_at(t, "float", &t->float_accuracy, err);
     return st || !t->integer_accuracy.n ? st : look_at(t, "quantized", &t->integer_accuracy, err);
@@ -467,7 +478,7 @@ qat_status qat_train(const qat_recipe *recipe, const qat_train_options *options,
         tell_of_schedule(&t);
         tell_of_few_steps(&t);
         tell_of_beginning(&t);
-        st = run_steps(&t, err);
+        st = run(&t, err);
         if (!st && t.step > begun)
             st = tell_of_result(&t, err);
     }

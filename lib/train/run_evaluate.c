@@ -14,7 +14,7 @@
 
 const qat_ranks *qat_trainer_judges(const qat_trainer *t)
 {
-    return t->recipe->output.tensorboard ? NULL : t->ranks;
+    return t->recipe->output.tensorboard || t->async ? NULL : t->ranks;
 }
 
 static qat_status evaluate_graph(qat_trainer *t, qat_graph *graph, qat_tick *tick,

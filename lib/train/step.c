@@ -106,62 +106,103 @@ static qat_status param_not_finite(const qat_trainer *t, const qat_node *param, 
 }
 
 /** Count this process's answers: how many are known, and how many are right. */
-static void count_answers(const qat_trainer *t, const qat_batch *batch, double counts[2])
+static void count_answers(const qat_trainer *t, const qat_batch *batch, qat_outcome *o)
 {
     for (int i = 0; t->input.task->count && i < t->n_graphs; i++) {
         qat_batch const part = samples_of(t, batch, i);
         int64_t known = 0, right = 0;
         t->input.task->count(&t->input, t->graphs[i], &part, &known, &right);
-        counts[0] += (double)known;
-        counts[1] += (double)right;
+        o->known += (double)known;
+        o->right += (double)right;
     }
 }
 
-static qat_status tally(qat_trainer *t, const qat_batch *batch, double loss, qat_error *err)
+void qat_trainer_add_to_tally(qat_trainer *t, const qat_outcome *o)
 {
-    double counts[] = {0, 0, t->ranks && qat_trainer_wants_stop(t)};
-    count_answers(t, batch, counts);
-    qat_status const st = t->shards ? qat_shards_add_up(t->shards, counts, 3, err) : QAT_OK;
-    t->tally.loss_sum += loss;
+    t->tally.loss_sum += o->loss;
     t->tally.losses++;
     if (t->patience.of_loss)
-        qat_plateau_add_loss(&t->plateau, loss);
-    t->tally.samples += (int64_t)counts[0];
-    t->tally.correct += (int64_t)counts[1];
+        qat_plateau_add_loss(&t->plateau, o->loss);
+    t->tally.samples += (int64_t)o->known;
+    t->tally.correct += (int64_t)o->right;
+}
+
+/** Add up over the ranks: the counts, and who wants to stop. */
+static qat_status join_outcome(qat_trainer *t, qat_outcome *o, qat_error *err)
+{
+    double counts[] = {o->known, o->right, t->ranks && qat_trainer_wants_stop(t)};
+    qat_status const st = t->shards ? qat_shards_add_up(t->shards, counts, 3, err) : QAT_OK;
+    o->known = counts[0];
+    o->right = counts[1];
     t->stop_agreed = counts[2] > 0;
     return st;
 }
 
-qat_status qat_trainer_step(qat_trainer *t, qat_error *err)
+/** An epoch may have batches that other ranks take. */
+static qat_status next_batch(qat_trainer *t, const qat_batch **batch, qat_error *err)
+{
+    qat_status st = QAT_OK;
+    do
+        st = qat_loader_next(t->loader, batch, err);
+    while (!st && (*batch)->count == 0 && t->async);
+    return st;
+}
+
+qat_status qat_trainer_compute(qat_trainer *t, const qat_run *run, qat_outcome *o, qat_error *err)
 {
     const qat_batch *batch = NULL;
-    qat_run const run = {
-        .mode = QAT_MODE_TRAIN, .step = t->step, .seed = (uint64_t)t->recipe->train.seed};
-    qat_trainer_set_bits(t, t->step, true);
-    qat_status st = qat_loader_next(t->loader, &batch, err);
+    qat_status st = next_batch(t, &batch, err);
     if (!st)
         st = feed(t, batch, err);
     if (!st)
-        st = forward(t, &run, err);
+        st = forward(t, run, err);
     if (st)
         return st;
-    double const loss = t->loss->value[0];
-    if (!isfinite(loss))
-        return loss_not_finite(t, loss, err);
-    st = backward(t, &run, err);
-    if (st)
-        return st;
+    *o = (qat_outcome){.loss = t->loss->value[0]};
+    if (!isfinite(o->loss))
+        return loss_not_finite(t, o->loss, err);
+    st = backward(t, run, err);
+    if (!st)
+        count_answers(t, batch, o);
+    return st;
+}
+
+qat_run qat_trainer_run(const qat_trainer *t)
+{
+    return (qat_run){
+        .mode = QAT_MODE_TRAIN, .step = t->step, .seed = (uint64_t)t->recipe->train.seed};
+}
+
+void qat_trainer_descend(qat_trainer *t)
+{
     if (qat_trainer_row_due(t, t->step + 1))
         t->tally.gradient_norm = qat_optimizer_gradient_norm(t->optimizer);
     qat_optimizer_step(t->optimizer, qat_schedule_at(&t->schedule, t->step));
-    st = update(t, &run, err);
-    if (!st)
-        st = tally(t, batch, loss, err);
-    if (st)
-        return st;
+}
+
+qat_status qat_trainer_end_step(qat_trainer *t, double loss, qat_error *err)
+{
     const qat_node *bad = qat_trainer_nonfinite(t);
     if (bad)
         return param_not_finite(t, bad, loss, err);
     t->step++;
     return QAT_OK;
+}
+
+qat_status qat_trainer_step(qat_trainer *t, qat_error *err)
+{
+    qat_outcome o;
+    qat_run const run = qat_trainer_run(t);
+    qat_trainer_set_bits(t, t->step, true);
+    qat_status st = qat_trainer_compute(t, &run, &o, err);
+    if (st)
+        return st;
+    qat_trainer_descend(t);
+    st = update(t, &run, err);
+    if (!st)
+        st = join_outcome(t, &o, err);
+    if (st)
+        return st;
+    qat_trainer_add_to_tally(t, &o);
+    return qat_trainer_end_step(t, o.loss, err);
 }

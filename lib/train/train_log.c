@@ -2,6 +2,7 @@
  * log.csv has the numbers of the run, and the checkpoint contains it. times.csv has the times; it
  * is separate, so that the same run gives the same log.csv and the same checkpoint.
  */
+#include "train/asynchronous.h"
 #include "train/board.h"
 
 #include "base/files/file.h"
@@ -104,12 +105,13 @@ static qat_status open_waits(qat_trainer *t, qat_error *err)
     uint8_t *old = NULL;
     size_t count = 0;
     double ignored;
+    const char *header = t->async ? qat_async_header : waits_header;
     (void)snprintf(path, sizeof path, "%s/ranks.csv", t->dir);
     if (t->step > 0 && log_dir(t) && !qat_file_read(path, TIMES_MAX, &old, &count, NULL))
-        count = rows_until((const char *)old, waits_header, t->step, &ignored);
+        count = rows_until((const char *)old, header, t->step, &ignored);
     qat_status const st =
-        qat_log_open(&t->waits, log_dir(t), "ranks.csv", count ? (char *)old : waits_header,
-                     count ? count : sizeof waits_header - 1, err);
+        qat_log_open(&t->waits, log_dir(t), "ranks.csv", count ? (char *)old : header,
+                     count ? count : strlen(header), err);
     free(old);
     return st ? st : qat_log_flush(&t->waits, err);
 }
@@ -185,23 +187,29 @@ qat_status qat_trainer_log_row(qat_trainer *t, const qat_train_progress *row, qa
     return qat_trainer_flush_logs(t, err);
 }
 
-qat_status qat_trainer_log_waits(qat_trainer *t, qat_error *err)
+/** How long each of the ranks has waited that share every step. */
+static qat_status log_shared_waits(qat_trainer *t, qat_error *err)
 {
-    int const n = t->ranks ? t->ranks->count : 0;
-    double *of_ranks = calloc(2 * (size_t)n + 1, sizeof *of_ranks);
+    int const n = t->ranks->count;
+    double *of_ranks = calloc(2 * (size_t)n, sizeof *of_ranks);
     if (!of_ranks)
         return qat_out_of_memory(err, "ranks.csv");
-    if (n) {
-        qat_shards_cost const own = qat_shards_take_cost(t->shards);
-        of_ranks[2 * t->ranks->rank] = own.waited;
-        of_ranks[2 * t->ranks->rank + 1] = (double)own.bytes;
-    }
-    qat_status const st = n ? qat_shards_add_up(t->shards, of_ranks, 2 * n, err) : QAT_OK;
+    qat_shards_cost const own = qat_shards_take_cost(t->shards);
+    of_ranks[2 * t->ranks->rank] = own.waited;
+    of_ranks[2 * t->ranks->rank + 1] = (double)own.bytes;
+    qat_status const st = qat_shards_add_up(t->shards, of_ranks, 2 * n, err);
     for (int rank = 0; !st && rank < n; rank++)
         qat_write_text(&t->waits.text, "%lld,%d,%.3f,%.0f\n", (long long)t->step, rank,
                        of_ranks[2 * rank], of_ranks[2 * rank + 1]);
     free(of_ranks);
     return st;
+}
+
+qat_status qat_trainer_log_waits(qat_trainer *t, qat_error *err)
+{
+    if (t->async)
+        qat_async_write_rows(t, &t->waits.text);
+    return t->ranks && !t->async ? log_shared_waits(t, err) : QAT_OK;
 }
 
 qat_status qat_trainer_flush_logs(qat_trainer *t, qat_error *err)

@@ -1,5 +1,6 @@
 /** Sets up a training run: data, graphs, optimizer, schedule. */
 #include "train/agree.h"
+#include "train/asynchronous.h"
 #include "train/board.h"
 
 #include "base/files/file.h"
@@ -171,24 +172,33 @@ static qat_status open_data(qat_trainer *t, qat_error *err)
 
 /* ------------------------------------------------------------------ shards */
 
+/** The shards of this process: its own of each batch, or all of its own batches. */
+static qat_status cut_batch(qat_trainer *t, qat_error *err)
+{
+    const qat_recipe *r = t->recipe;
+    bool const apart = r->train.asynchronous;
+    qat_status const st = qat_shards_create(&t->shards, apart ? 1 : (int)r->train.shards,
+                                            (int)r->train.batch, apart ? NULL : t->ranks, err);
+    if (!st && (apart || !r->train.sync_batch_norm))
+        qat_shards_split_batch_norm(t->shards);
+    return st;
+}
+
 /** Cut the batch, and let the loader prepare this process's samples only. */
 static qat_status open_shards(qat_trainer *t, qat_error *err)
 {
     const qat_recipe *r = t->recipe;
-    bool const cut = r->train.shards > 1 || (t->ranks && t->ranks->count > 1);
-    qat_status st = QAT_OK;
-    if (cut)
-        st =
-            qat_shards_create(&t->shards, (int)r->train.shards, (int)r->train.batch, t->ranks, err);
+    bool const cut = r->train.shards > 1 || t->ranks;
+    qat_status st = r->train.asynchronous ? qat_async_open(t, err) : QAT_OK;
+    if (!st && cut)
+        st = cut_batch(t, err);
     if (st)
         return st;
     t->n_graphs = cut ? qat_shards_own(t->shards) : 1;
     t->graphs = calloc((size_t)t->n_graphs, sizeof(qat_graph *));
     if (!t->graphs)
         return qat_out_of_memory(err, "train.shards");
-    if (cut && !r->train.sync_batch_norm)
-        qat_shards_split_batch_norm(t->shards);
-    if (cut) {
+    if (cut && !t->async) {
         qat_samples const own = qat_shards_all_samples(t->shards);
         qat_loader_take_samples(t->loader, own.begin, own.end);
     }
@@ -491,7 +501,7 @@ qat_status qat_trainer_open(qat_trainer *t, const qat_recipe *recipe,
         st = qat_trainer_agree(t, st, err);
     if (!st && !options->resume)
         st = start_folder(t, err);
-    return st;
+    return st || !t->async ? st : qat_async_begin(t, err);
 }
 
 void qat_trainer_close(qat_trainer *t)
@@ -515,6 +525,7 @@ void qat_trainer_close(qat_trainer *t)
         qat_graph_free(t->graphs[i]);
     free(t->graphs);
     qat_shards_free(t->shards);
+    qat_async_close(t->async);
     qat_graph_free(t->float_eval);
     qat_graph_free(t->integer_eval);
     qat_graph_free(t->simulated_eval);

@@ -10,8 +10,8 @@
 #include "train/distill.h"
 #include "train/log/log_file.h"
 #include "train/log/quant_log.h"
+#include "train/log/run_folder.h"
 #include "train/plateau.h"
-#include "train/run_folder.h"
 
 /** When things happen, in steps. */
 typedef struct qat_plan_of_run {
@@ -58,11 +58,13 @@ typedef struct qat_waiting {
 } qat_waiting;
 
 typedef struct qat_board qat_board;
+typedef struct qat_async qat_async;
 
 typedef struct qat_trainer {
     const qat_recipe *recipe;
     const qat_train_options *options;
     const qat_ranks *ranks; /* NULL: this process trains alone */
+    qat_async *async;       /* NULL: the ranks share every step */
     const char *dir;
     char checkpoint_path[QAT_RUN_PATH_MAX];
     int lock; /* lock of the folder; -1: not held */
@@ -138,6 +140,23 @@ void qat_trainer_set_bits(qat_trainer *t, int64_t step, bool starts);
 bool qat_trainer_wants_stop(const qat_trainer *t);
 /** Take one training step. */
 qat_status qat_trainer_step(qat_trainer *t, qat_error *err);
+
+/** What a batch gave, beside gradients: its loss, how many answers are known, how many right. */
+typedef struct qat_outcome {
+    double loss, known, right;
+} qat_outcome;
+
+/* The parts of a step (step.c), for those that take it otherwise: */
+/** The run of the step that comes next. */
+qat_run qat_trainer_run(const qat_trainer *t);
+/** The gradients of the next batch; with other ranks, *o is of this process. */
+qat_status qat_trainer_compute(qat_trainer *t, const qat_run *run, qat_outcome *o, qat_error *err);
+/** Let the optimizer use the gradients. */
+void qat_trainer_descend(qat_trainer *t);
+void qat_trainer_add_to_tally(qat_trainer *t, const qat_outcome *o);
+/** Count the step, if the parameters are finite. */
+qat_status qat_trainer_end_step(qat_trainer *t, double loss, qat_error *err);
+
 /** Is the row of log.csv due after this step? (loop.c) */
 bool qat_trainer_row_due(const qat_trainer *t, int64_t step);
 /** The text about the checkpoint that exists. */
@@ -177,7 +196,7 @@ void qat_trainer_tell_simulated(qat_trainer *t, const char *why);
 
 /**
  * The ranks that share evaluations; NULL: each does all of them. With TensorBoard rank 0 looks into
- * the layers, at every batch.
+ * the layers, at every batch. In asynchronous training rank 0 alone evaluates.
  */
 const qat_ranks *qat_trainer_judges(const qat_trainer *t);
 

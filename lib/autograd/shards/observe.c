@@ -10,8 +10,7 @@ struct observers {
     const qat_run *run;
 };
 
-/** How many numbers a node of a shard has observed; writes them unless `observed` is NULL. */
-static int observed_of(const qat_graph *g, int k, const qat_run *run, double *observed)
+int qat_shards_observed(const qat_graph *g, int k, const qat_run *run, double *observed)
 {
     const qat_node *node = &g->nodes[k]->node;
     const qat_shared *shared = node->op ? node->op->shared : NULL;
@@ -27,7 +26,7 @@ static void join_observed(void *context, void *a, const void *b)
     double *to = a;
     const double *from = b;
     for (int k = 0; k < o->graph->count; k++) {
-        int const n = observed_of(o->graph, k, o->run, NULL);
+        int const n = qat_shards_observed(o->graph, k, o->run, NULL);
         if (n)
             o->graph->nodes[k]->node.op->shared->join(&o->graph->nodes[k]->node, to, from);
         to += n;
@@ -39,14 +38,14 @@ static size_t write_observed(const qat_graph *g, const qat_run *run, double *to)
 {
     size_t n = 0;
     for (int k = 0; k < g->count; k++)
-        n += (size_t)observed_of(g, k, run, to ? to + n : NULL);
+        n += (size_t)qat_shards_observed(g, k, run, to ? to + n : NULL);
     return n;
 }
 
 static void read_observed(qat_graph *g, const qat_run *run, const double *from)
 {
     for (int k = 0; k < g->count; k++) {
-        int const n = observed_of(g, k, run, NULL);
+        int const n = qat_shards_observed(g, k, run, NULL);
         if (n)
             g->nodes[k]->node.op->shared->set_observed(&g->nodes[k]->node, from);
         from += n;

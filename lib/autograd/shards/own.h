@@ -39,6 +39,8 @@ struct qat_shards {
     shard_bucket *buckets;
     int n_buckets, buckets_started;
 
+    int *seen; /* by node: how many numbers a message has of it (remote.c); NULL: none is sent */
+
     qat_error error;
     qat_shards_cost cost;
 };
@@ -48,6 +50,9 @@ static inline bool qat_is_fixed(const core_node *core)
 {
     return core->kind == CORE_FIXED;
 }
+
+/** How many numbers a node of a shard has observed; writes them unless `observed` is NULL. */
+int qat_shards_observed(const qat_graph *g, int k, const qat_run *run, double *observed);
 
 /** Keep the first error. */
 void qat_shards_failed(qat_shards *s, const qat_error *err);

@@ -17,7 +17,8 @@ static qat_status check_total(const qat_node *node, qat_error *err)
         totals |= input->kind == CORE_TOTAL;
         learns |= input->kind == CORE_FIXED && (input->node.op || input->node.trainable);
     }
-    if (node->op->shared || (samples && !totals) || (!samples && !learns))
+    bool const cut = node->graph->shards > 1;
+    if (!cut || node->op->shared || (samples && !totals) || (!samples && !learns))
         return QAT_OK;
     return qat_fail(err, QAT_ERR_UNSUPPORTED,
                     "train.shards: node '%s' (%s) mixes %s: its part of a shard is not known",
@@ -33,8 +34,8 @@ static qat_status check_update(const qat_node *node, qat_error *err)
         return QAT_OK;
     return qat_fail(
         err, QAT_ERR_UNSUPPORTED,
-        "train.shards: node '%s' (%s) updates its parameters from the batch, but its op "
-        "does not say how parts of a batch are joined",
+        "node '%s' (%s) updates its parameters from the batch, but its op does not say how it "
+        "does so when others have seen the batch (train.shards, train.asynchronous)",
         node->name, node->op->name);
 }
 

@@ -115,15 +115,21 @@ static bool stops_forward(const core_node *core)
            (qat_is_shared(&core->node) || is_plain_mean(core));
 }
 
-void qat_shards_forward(qat_shards *s, const qat_run *run)
+void qat_shards_forward_params(qat_shards *s, const qat_run *run)
 {
     qat_graph *first = s->graphs[0];
-    struct stretch t = {s, run, 0, 0, true};
     for (int i = 0; i < s->own; i++)
         qat_core_begin_forward(s->graphs[i], run);
     for (int k = 0; k < first->count; k++)
         if (qat_is_fixed(first->nodes[k]) && qat_core_runs(first->nodes[k]))
             qat_core_forward(first, k, run);
+}
+
+void qat_shards_forward(qat_shards *s, const qat_run *run)
+{
+    const qat_graph *first = s->graphs[0];
+    struct stretch t = {s, run, 0, 0, true};
+    qat_shards_forward_params(s, run);
     while (t.begin < first->count && !s->error.status) {
         while (t.end < first->count && !stops_forward(first->nodes[t.end]))
             t.end++;

@@ -80,6 +80,7 @@ void qat_shards_free(qat_shards *s)
     qat_shard_gradients_free(s);
     free(s->room.send);
     free(s->room.receive);
+    free(s->seen);
     free(s->ready);
     free(s->graphs);
     free(s->sums);

@@ -64,6 +64,25 @@ void qat_shards_forward(qat_shards *shards, const qat_run *run);
 void qat_shards_backward(qat_shards *shards, qat_node *loss, const qat_run *run);
 /** Only the first graph is updated: it has the parameters. */
 void qat_shards_update(qat_shards *shards, const qat_run *run);
+/** Forward of what does not depend on samples alone: parameters, and what follows from them. */
+void qat_shards_forward_params(qat_shards *shards, const qat_run *run);
+
+/**
+ * For two processes, one of which computes gradients with the parameters of the other: messages
+ * with what its nodes observed. Each has one shard, with split batch norm, and the same parameters
+ * when it calls this, before the step of the run `first`. Later steps never observe more.
+ * @param n  how many numbers a message has
+ */
+qat_status qat_shards_plan_messages(qat_shards *shards, const qat_run *first, size_t *n,
+                                    qat_error *err);
+/** After backward: what this process observed. */
+void qat_shards_write_observed(const qat_shards *shards, const qat_run *run, double *observed);
+/**
+ * After qat_shards_forward_params and a step of the optimizer: update with what the other one has
+ * observed, maybe with parameters of an earlier step.
+ */
+void qat_shards_update_remote(qat_shards *shards, const qat_run *run, const double *observed);
+
 /** The first error of these three since the last call. */
 qat_status qat_shards_status(qat_shards *shards, qat_error *err);
 

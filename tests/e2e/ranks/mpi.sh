@@ -29,3 +29,35 @@ same_run() { # same_run <what> <folder> <folder>: checkpoints and log
     done
     ok "$1: last.ckpt, best.ckpt and log.csv are the same"
 }
+
+# ---------------------------------------------------------------- ranks in the background
+begin() { # begin <ranks> <recipe> <folder> <options...>: in the background; $launcher is the shell of train
+    train "$@" >begin.txt 2>begin_err.txt &
+    launcher=$!
+}
+ranks_of() { # ranks_of <launcher>: the processes of the ranks
+    for child in $(pgrep -P "$1"); do
+        case $(cat /proc/"$child"/comm 2>/dev/null) in
+        qat-train) echo "$child" ;;
+        *) ranks_of "$child" ;;
+        esac
+    done
+}
+wait_for() { # wait_for <file>: until it is there
+    for _ in $(seq 600); do
+        [ -s "$1" ] && return 0
+        sleep 0.05
+    done
+    return 1
+}
+ends_soon() { # ends_soon <what>: the launcher ends within 30 seconds, and not with 0
+    for _ in $(seq 300); do
+        kill -0 "$launcher" 2>/dev/null || break
+        sleep 0.1
+    done
+    if kill -0 "$launcher" 2>/dev/null; then
+        not_ok "$1: it still runs after 30 seconds"
+        for rank in $(ranks_of "$launcher"); do kill -KILL "$rank"; done
+    fi
+    if wait "$launcher"; then not_ok "$1: it ends with 0"; else ok "$1: it ends"; fi
+}

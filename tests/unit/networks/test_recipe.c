@@ -427,6 +427,9 @@ START_TEST(test_clashes)
     refuse("[train]\nbatch = 16\nshards = 17\n",
            "r.ini:3: train.shards = 17 cannot be combined with train.batch = 16: each part of a "
            "batch has at least one sample");
+    refuse("[train]\nasynchronous = yes\nshards = 2\n",
+           "r.ini:2: train.asynchronous = yes cannot be combined with train.shards = 2: each rank "
+           "takes whole batches");
     refuse("[train]\nnesterov = yes\noptimizer = adamw\n",
            "r.ini:2: train.nesterov = yes cannot be combined with train.optimizer = adamw: only "
            "sgd has Nesterov's momentum");
@@ -605,7 +608,13 @@ START_TEST(test_young_keys)
     char *text;
     qat_recipe *r = parse("[train]\nlr = 0.1\nshards = 1\n");
     ck_assert_int_eq(qat_recipe_write_run(r, &text, NULL), QAT_OK);
-    ck_assert(!strstr(text, "\nshards =") && !strstr(text, "\nsync_batch_norm ="));
+    ck_assert(!strstr(text, "\nshards =") && !strstr(text, "\nsync_batch_norm =") &&
+              !strstr(text, "\nasynchronous ="));
+    free(text);
+    qat_recipe_free(r);
+    r = parse("[train]\nasynchronous = yes\n");
+    ck_assert_int_eq(qat_recipe_write_run(r, &text, NULL), QAT_OK);
+    ck_assert(strstr(text, "\nasynchronous = yes\n"));
     free(text);
     qat_recipe_free(r);
     r = parse("[train]\nshards = 4\nsync_batch_norm = no\n");

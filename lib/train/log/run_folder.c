@@ -1,5 +1,5 @@
 #define _XOPEN_SOURCE 700 /* realpath */
-#include "train/run_folder.h"
+#include "train/log/run_folder.h"
 #include "base/files/file.h"
 
 #include <dirent.h>
