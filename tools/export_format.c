@@ -151,9 +151,8 @@ qat_status export_put(const export_made *made, const char *path, const uint8_t *
 void export_set_source(const tool *me, const export_source *source, export_made *made)
 {
     if (source->is_asked && !made->format->is_source)
-        tool_usage(me,
-                   "--prefix, --section, --no-self-test, --caller-arena, --separate-weights and "
-                   "--strict are of the format c");
+        tool_usage(me, "--prefix, --section, --no-self-test, --no-preprocessing, --caller-arena, "
+                       "--separate-weights and --strict are of the format c");
     made->source = *source;
 }
 

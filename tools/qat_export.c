@@ -20,7 +20,7 @@ static tool_list plugins;
 static int64_t samples, threads, opset;
 static bool json, summary, raw_params, float_io, as_float;
 static const char *prefix, *section;
-static bool no_self_test, caller_arena, separate_weights, strict;
+static bool no_self_test, no_preprocessing, caller_arena, separate_weights, strict;
 
 static const tool_option options[] = {
     {"--data", TOOL_TEXT, &data, "KIND[:PATH]",
@@ -76,6 +76,7 @@ static const tool_option options[] = {
     {"--section", TOOL_TEXT, &section, "NAME", "c: put the constants into this section", 0, 0},
     {"--no-self-test", TOOL_FLAG, &no_self_test, NULL,
      "c: leave out NAME_self_test and the known answer", 0, 0},
+    {"--no-preprocessing", TOOL_FLAG, &no_preprocessing, NULL, "c: leave out NAME_picture", 0, 0},
     {"--caller-arena", TOOL_FLAG, &caller_arena, NULL,
      "c: the functions take the memory for activations as an argument", 0, 0},
     {"--separate-weights", TOOL_FLAG, &separate_weights, NULL,
@@ -110,7 +111,7 @@ static const tool me = {
     "                  [--pack yes|no] [--compact yes|no] [--strip[=PARTS]]\n"
     "                  [--ram BYTES]\n"
     "                  [--prefix NAME] [--section NAME] [--no-self-test]\n"
-    "                  [--caller-arena] [--separate-weights] [--strict]\n"
+    "                  [--no-preprocessing] [--caller-arena] [--separate-weights] [--strict]\n"
     "                  [--plugin FILE.so]... [--threads N] [--raw-params]\n"
     "                  [--summary] [--max-memory MIB] [--max-macs N] [--max-pixels N] [--json]",
     "Turns a trained network into a model of integers only: folds batch norm, quantizes, writes.\n"
@@ -483,11 +484,13 @@ int main(int argc, char **argv)
                       &(export_source){.how = {.name = prefix,
                                                .section = section,
                                                .no_self_test = no_self_test,
+                                               .no_preprocessing = no_preprocessing,
                                                .caller_arena = caller_arena,
                                                .separate_weights = separate_weights,
                                                .strict = strict},
                                        .is_asked = prefix || section || no_self_test ||
-                                                   caller_arena || separate_weights || strict},
+                                                   no_preprocessing || caller_arena ||
+                                                   separate_weights || strict},
                       &made);
     if ((opset || form) && strcmp(made.format->name, "onnx"))
         tool_usage(&me, "--opset and --form are of the format onnx");

@@ -321,11 +321,12 @@ static void print_needs(const qat_recipe *recipe, const qat_plugins *opened, con
 {
     qat_device_needs needs;
     qat_c_sizes sizes;
+    qat_c_preprocessing const preprocessing = qat_device_preprocessing_of(input);
     qat_error err;
     if (qat_device_c_sizes_of(&sizes, recipe, opened, graph, input, &err))
         printf("as C source: not known: %s\n", tool_shown(err.message));
     else
-        tool_print_c_sizes(&sizes);
+        tool_print_c_sizes(&sizes, &preprocessing);
     if (qat_device_needs_of(&needs, recipe, opened, graph, input, &err)) {
         printf("RAM on a device: not known: %s\n", tool_shown(err.message));
         return;

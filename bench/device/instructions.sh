@@ -26,7 +26,7 @@ for network; do
         rm -f run.elf
         echo 'typedef int nothing;' >none.c
         make -s -f "$QAT_SOURCE_ROOT/examples/$core/Makefile" run NET=none.c MAIN="$here/instructions.c" OUT=run.elf \
-            CFLAGS="-O2 -I. -DQUARTERS_PER_TICK=$quarters $more" QEMU_FLAGS="-icount shift=0" </dev/null >said.txt 2>&1 || { tail -n 5 said.txt; exit 1; }
+            CFLAGS="-O2 -I. -I$here -DQUARTERS_PER_TICK=$quarters $more" QEMU_FLAGS="-icount shift=0" </dev/null >said.txt 2>&1 || { tail -n 5 said.txt; exit 1; }
         sed -n 's/^layer //p' said.txt | sort -n >counts.txt
         [ "$(wc -l <counts.txt)" = "$(wc -l <layers.txt)" ] || { tail -n 3 said.txt; exit 1; }
         sort -n layers.txt | paste -d ' ' - counts.txt | awk -v core=$core '{ print core, $2, $3, $5 }' >>all.txt

@@ -1,6 +1,7 @@
 /** Brings pictures to the size of a network: the resize and crop of docs/preprocessing.md. */
 #include "datasets/pictures/image_filter.h"
 #include "datasets/pictures/picture.h"
+#include "infer/kernels/picture.h"
 #include "qat/dataset.h"
 
 #include <math.h>
@@ -8,98 +9,95 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FRACTION_BITS = 11, ONE = 1 << FRACTION_BITS };
-enum { MAX_PIXELS = 1 << 28, MAX_SIDE = 1 << 16 };
+enum { MAX_SIDE = 1 << 16 };
 
-/** The two input pixels of an output pixel: near * (ONE - weight) + far * weight. */
-typedef struct tap {
-    int near, far, weight;
-} tap;
+/* ------------------------------------------------------------------ bilinear */
 
-/**
- * Half-pixel centres: output pixel i of `to` has its centre at (i + 1/2) from / to - 1/2 in the
- * input, which is n / 2to with n = (2i + 1) from - to. The floor of this is the near pixel. The
- * rest, rounded to 11 bits (half up), is the weight of the far pixel. Both stay inside the picture.
- */
-static tap tap_of(int i, int from, int to)
+/** Blend the rows between which an output row lies, at some columns. */
+static void blend(const uint8_t *lower, const uint8_t *upper, const uint32_t weight[2],
+                  const qk_between *columns, int n, int channels, uint8_t *to)
 {
-    int64_t const n = (2 * (int64_t)i + 1) * from - to;
-    int64_t const two_to = 2 * (int64_t)to;
-    if (n <= 0)
-        return (tap){0, 0, 0};
-    int const near = (int)(n / two_to);
-    if (near >= from - 1)
-        return (tap){from - 1, from - 1, 0};
-    int const weight = (int)((n % two_to * ONE + to) / two_to);
-    return (tap){near, near + 1, weight};
+    for (int x = 0; x < n; x++) {
+        const qk_between *h = &columns[x];
+        size_t const a = (size_t)h->lower * (size_t)channels,
+                     b = (size_t)h->upper * (size_t)channels;
+        for (size_t k = 0; k < (size_t)channels; k++) {
+            uint32_t const top = lower[a + k] * h->weight[0] + lower[b + k] * h->weight[1];
+            uint32_t const bottom = upper[a + k] * h->weight[0] + upper[b + k] * h->weight[1];
+            *to++ = qk_pixel_of(top * weight[0] + bottom * weight[1]);
+        }
+    }
+}
+
+/** As qk_picture_row does, of any number of channels, a strip of columns at a time. */
+static void resize(const uint8_t *from, const qk_side *rows, const qk_side *columns, uint8_t *to,
+                   int to_h, int to_w, int channels)
+{
+    enum { STRIP = 512 };
+    qk_between pairs[STRIP];
+    size_t const row = (size_t)columns->from * (size_t)channels;
+    for (int x = 0; x < to_w; x += STRIP) {
+        int const n = to_w - x < STRIP ? to_w - x : STRIP;
+        for (int i = 0; i < n; i++)
+            pairs[i] = qk_between_of(columns, x + i);
+        for (int y = 0; y < to_h; y++) {
+            qk_between const v = qk_between_of(rows, y);
+            blend(from + (size_t)v.lower * row, from + (size_t)v.upper * row, v.weight, pairs, n,
+                  channels, to + ((size_t)y * (size_t)to_w + (size_t)x) * (size_t)channels);
+        }
+    }
 }
 
 void qat_image_resize(const uint8_t *from, int from_h, int from_w, uint8_t *to, int to_h, int to_w,
                       int channels)
 {
-    size_t const stride = (size_t)from_w * (size_t)channels;
-    for (int y = 0; y < to_h; y++) {
-        tap const v = tap_of(y, from_h, to_h);
-        const uint8_t *top = from + (size_t)v.near * stride;
-        const uint8_t *bottom = from + (size_t)v.far * stride;
-        for (int x = 0; x < to_w; x++) {
-            tap const h = tap_of(x, from_w, to_w);
-            const uint8_t *a = top + (size_t)h.near * (size_t)channels;
-            const uint8_t *b = top + (size_t)h.far * (size_t)channels;
-            const uint8_t *c = bottom + (size_t)h.near * (size_t)channels;
-            const uint8_t *d = bottom + (size_t)h.far * (size_t)channels;
-            for (int k = 0; k < channels; k++) {
-                int const upper = a[k] * (ONE - h.weight) + b[k] * h.weight;
-                int const lower = c[k] * (ONE - h.weight) + d[k] * h.weight;
-                int const sum = upper * (ONE - v.weight) + lower * v.weight; /* < 2^30 */
-                *to++ = (uint8_t)((sum + (1 << (2 * FRACTION_BITS - 1))) >> (2 * FRACTION_BITS));
-            }
-        }
-    }
+    resize(from, &(qk_side){.from = from_h, .to = to_h}, &(qk_side){.from = from_w, .to = to_w}, to,
+           to_h, to_w, channels);
 }
 
 /* ------------------------------------------------------------------ sizes */
 
-/** The size at which the short side is `shorter`; the long side is rounded half up. */
-static void fit_short(int h, int w, int shorter, int64_t *to_h, int64_t *to_w)
+static qk_picture settings_of(const qat_image_size *size)
 {
-    int64_t const least = h < w ? h : w, most = h < w ? w : h;
-    int64_t const longer = (2 * most * shorter + least) / (2 * least);
-    *to_h = h <= w ? shorter : longer;
-    *to_w = h <= w ? longer : shorter;
+    int const crop = (int)(size->central_crop * 1e6 + 0.5);
+    return (qk_picture){.height = size->height,
+                        .width = size->width,
+                        .channels = size->channels,
+                        .resize_short = size->central_crop > 0 ? 0 : size->resize_short,
+                        .central_crop = size->central_crop > 0 && !crop ? 1 : crop};
 }
 
-/** to may be from. */
-static void crop_centre(const uint8_t *from, int from_h, int from_w, uint8_t *to, int to_h,
-                        int to_w, int channels)
+static qat_status does_not_fit(const qat_image_size *size, const char *path, const qk_side *rows,
+                               const qk_side *columns, qat_error *err)
 {
-    size_t const row = (size_t)to_w * (size_t)channels;
-    int const top = (from_h - to_h) / 2, left = (from_w - to_w) / 2;
-    for (int y = 0; y < to_h; y++)
-        memmove(to + (size_t)y * row,
-                from + ((size_t)(top + y) * (size_t)from_w + (size_t)left) * (size_t)channels, row);
+    if (rows->to < size->height || columns->to < size->width)
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "%s: %d x %d with the short side at %d, too small for a crop of %d x %d",
+                        path, (int)rows->to, (int)columns->to, size->resize_short, size->height,
+                        size->width);
+    return qat_fail(err, QAT_ERR_FORMAT,
+                    "%s: %d x %d pixels with the short side at %d, a side of more than %d", path,
+                    (int)rows->from, (int)columns->from, size->resize_short, QK_MOST_RESIZED);
 }
 
-static qat_status resize_and_crop(const qat_picture *p, const char *path, int height, int width,
-                                  int channels, int resize_short, uint8_t *values, qat_error *err)
+/** Cut the part out, in place, and resize it with prefiltering. */
+static qat_status cut_and_filter(qat_picture *p, const char *path, const qk_picture *settings,
+                                 const qk_side *rows, const qk_side *columns, uint8_t *values,
+                                 qat_error *err)
 {
-    int64_t h, w;
-    fit_short(p->height, p->width, resize_short, &h, &w);
-    if (h < height || w < width)
-        return qat_fail(
-            err, QAT_ERR_ARGUMENT,
-            "%s: %lld x %lld with the short side at %d, too small for a crop of %d x %d", path,
-            (long long)h, (long long)w, resize_short, height, width);
-    if (h > MAX_PIXELS / w)
-        return qat_fail(err, QAT_ERR_FORMAT, "%s: resized to %lld x %lld pixels, more than %d",
-                        path, (long long)h, (long long)w, MAX_PIXELS);
-    uint8_t *resized = malloc((size_t)h * (size_t)w * (size_t)channels);
-    if (!resized)
-        return qat_out_of_memory(err, path);
-    qat_image_resize(p->pixels, p->height, p->width, resized, (int)h, (int)w, channels);
-    crop_centre(resized, (int)h, (int)w, values, height, width, channels);
-    free(resized);
-    return QAT_OK;
+    size_t const channels = (size_t)settings->channels, row = (size_t)columns->from * channels;
+    for (int y = 0; y < rows->from; y++)
+        memmove(p->pixels + (size_t)y * row,
+                p->pixels +
+                    ((size_t)(rows->begin + y) * (size_t)p->width + (size_t)columns->begin) *
+                        channels,
+                row);
+    p->height = rows->from;
+    p->width = columns->from;
+    if (qat_image_resize_filtered(p->pixels, p->height, p->width, values, settings->height,
+                                  settings->width, settings->channels))
+        return QAT_OK;
+    return qat_out_of_memory(err, path);
 }
 
 static void swap_red_blue(uint8_t *values, size_t pixels)
@@ -109,37 +107,6 @@ static void swap_red_blue(uint8_t *values, size_t pixels)
         values[0] = values[2];
         values[2] = red;
     }
-}
-
-/** A share of a side, rounded half up. */
-static int share_of(double side, double share)
-{
-    int const pixels = (int)(side * share + 0.5);
-    return pixels > 0 ? pixels : 1;
-}
-
-/**
- * Crop to the middle share of the largest centred rectangle with the aspect of `size`, in place.
- */
-static void crop_share(qat_picture *p, const qat_image_size *size)
-{
-    double const h = p->height, w = p->width, ratio = (double)size->width / size->height;
-    int const height = share_of(w > h * ratio ? h : w / ratio, size->central_crop);
-    int const width = share_of(w > h * ratio ? h * ratio : w, size->central_crop);
-    crop_centre(p->pixels, p->height, p->width, p->pixels, height, width, size->channels);
-    p->height = height;
-    p->width = width;
-}
-
-/** Crop the middle of the picture, and resize it with prefiltering. */
-static qat_status crop_and_filter(qat_picture *p, const char *path, const qat_image_size *size,
-                                  uint8_t *values, qat_error *err)
-{
-    crop_share(p, size);
-    if (qat_image_resize_filtered(p->pixels, p->height, p->width, values, size->height, size->width,
-                                  size->channels))
-        return QAT_OK;
-    return qat_out_of_memory(err, path);
 }
 
 static qat_status check_size(const char *path, const qat_image_size *s, qat_error *err)
@@ -174,18 +141,19 @@ void qat_image_least(const qat_image_size *size, bool part, int *height, int *wi
 qat_status qat_image_fit(qat_picture *p, const char *path, const qat_image_size *size,
                          uint8_t *values, qat_error *err)
 {
-    int const height = size->height, width = size->width, channels = size->channels;
     qat_status st = check_size(path, size, err);
     if (st)
         return st;
-    if (size->central_crop > 0.0)
-        st = crop_and_filter(p, path, size, values, err);
-    else if (size->resize_short)
-        st = resize_and_crop(p, path, height, width, channels, size->resize_short, values, err);
+    qk_side rows, columns;
+    qk_picture const settings = settings_of(size);
+    if (qk_picture_sides(&settings, p->height, p->width, &rows, &columns))
+        return does_not_fit(size, path, &rows, &columns, err);
+    if (settings.central_crop)
+        st = cut_and_filter(p, path, &settings, &rows, &columns, values, err);
     else
-        qat_image_resize(p->pixels, p->height, p->width, values, height, width, channels);
-    if (!st && size->order_bgr && channels == 3)
-        swap_red_blue(values, (size_t)height * (size_t)width);
+        resize(p->pixels, &rows, &columns, values, size->height, size->width, size->channels);
+    if (!st && size->order_bgr && size->channels == 3)
+        swap_red_blue(values, (size_t)size->height * (size_t)size->width);
     return st;
 }
 

@@ -1,45 +1,27 @@
 /**
- * Resizing with prefiltering: every output pixel is a weighted mean of the input pixels under a
- * triangle that is as wide as the reduction. Photo libraries call this bilinear. Rows are resized
- * first, then columns; both results are rounded to bytes.
- *
- *     reach  = max(from / to, 1)                       half the triangle's base, in input pixels
- *     centre = (i + 1/2) from / to
- *     pixels j from (int)(centre - reach + 1/2) to (int)(centre + reach + 1/2) - 1, those inside
- *     weight = max(0, 1 - |j + 1/2 - centre| / reach), divided by their sum, in 2^-22 half up
- *     out    = (sum of weight pixel + 2^21) >> 22
+ * Resizing with prefiltering, as infer/kernels/picture_filter.h says, which a device does row by
+ * row. Here the weights of all outputs are made first.
  */
 #include "datasets/pictures/image_filter.h"
+
+#include "infer/kernels/picture_filter.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { WEIGHT_BITS = 22 };
-
 /** The input pixels of one output pixel. */
 struct span {
     int first, count;
-    int32_t *weights;
+    uint32_t *weights;
 };
 
-static double triangle(double x)
+static void fill_span(struct span *s, const qk_side *side, int i)
 {
-    double const away = x < 0 ? -x : x;
-    return away < 1.0 ? 1.0 - away : 0.0;
-}
-
-static void fill_span(struct span *s, int i, int from, int to, double *real)
-{
-    double const scale = (double)from / to, reach = scale > 1.0 ? scale : 1.0;
-    double const centre = (i + 0.5) * scale;
-    double sum = 0.0;
-    int const begin = (int)(centre - reach + 0.5), end = (int)(centre + reach + 0.5);
-    s->first = begin > 0 ? begin : 0;
-    s->count = (end < from ? end : from) - s->first;
+    qk_span const span = qk_span_of(side, i);
+    s->first = span.first;
+    s->count = span.end - span.first;
     for (int j = 0; j < s->count; j++)
-        sum += real[j] = triangle((j + s->first - centre + 0.5) / reach);
-    for (int j = 0; j < s->count; j++)
-        s->weights[j] = (int32_t)(real[j] / sum * (1 << WEIGHT_BITS) + 0.5);
+        s->weights[j] = qk_span_weight(side, &span, i, span.first + j);
 }
 
 /** Make the spans of all outputs. Their weights follow them in one block. */
@@ -47,17 +29,12 @@ static struct span *make_spans(int from, int to)
 {
     size_t const most = 2 * ((size_t)from / (size_t)to + 2) + 1; /* pixels per span */
     size_t const head = ((size_t)to * sizeof(struct span) + 15) / 16 * 16;
-    char *block = malloc(head + (size_t)to * most * sizeof(int32_t));
-    double *real = malloc(most * sizeof *real);
+    char *block = malloc(head + (size_t)to * most * sizeof(uint32_t));
+    qk_side const side = {.from = from, .to = to};
     struct span *spans = (struct span *)(void *)block;
-    for (int i = 0; block && real && i < to; i++) {
-        spans[i].weights = (int32_t *)(void *)(block + head) + (size_t)i * most;
-        fill_span(&spans[i], i, from, to, real);
-    }
-    free(real);
-    if (!real) {
-        free(block);
-        return NULL;
+    for (int i = 0; block && i < to; i++) {
+        spans[i].weights = (uint32_t *)(void *)(block + head) + (size_t)i * most;
+        fill_span(&spans[i], &side, i);
     }
     return spans;
 }
@@ -74,11 +51,10 @@ static void filter_axis(const struct span *spans, const uint8_t *in, size_t from
             const struct span *s = &spans[i];
             const uint8_t *first = in + (o * from + (size_t)s->first) * step;
             for (size_t k = 0; k < step; k++) {
-                int64_t sum = 1 << (WEIGHT_BITS - 1);
+                uint32_t sum = 0;
                 for (int j = 0; j < s->count; j++)
-                    sum += (int64_t)s->weights[j] * first[(size_t)j * step + k];
-                int64_t const value = sum >> WEIGHT_BITS;
-                out[(o * to + i) * step + k] = (uint8_t)(value > 255 ? 255 : value);
+                    sum += s->weights[j] * first[(size_t)j * step + k];
+                out[(o * to + i) * step + k] = qk_pixel_of(sum);
             }
         }
 }

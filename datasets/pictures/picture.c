@@ -2,6 +2,7 @@
 #include "datasets/pictures/picture.h"
 
 #include "base/files/file.h"
+#include "infer/kernels/picture.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -54,7 +55,7 @@ void qat_picture_set_channels(qat_picture *p, int stored_channels, int channels)
     uint8_t *v = p->pixels;
     if (stored_channels == 3 && channels == 1) {
         for (size_t i = 0; i < n; i++)
-            v[i] = (uint8_t)((77 * v[3 * i] + 150 * v[3 * i + 1] + 29 * v[3 * i + 2]) >> 8);
+            v[i] = qk_luma(v + 3 * i);
     } else if (stored_channels == 1 && channels == 3) {
         for (size_t i = n; i-- > 0;)
             v[3 * i] = v[3 * i + 1] = v[3 * i + 2] = v[i];

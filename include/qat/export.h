@@ -108,6 +108,7 @@ typedef struct qat_c_options {
     bool caller_arena;     /* the functions take the arena as their first argument */
     bool separate_weights; /* the constants are a file of their own, not arrays */
     bool strict;           /* every body in braces, <string.h>: what rules such as MISRA C ask */
+    bool no_preprocessing; /* leave out NAME_picture and the like */
 } qat_c_options;
 
 /** What was written; free with qat_c_files_free. */
@@ -122,7 +123,8 @@ typedef struct qat_c_files {
  * processor. The file has the engine's own kernels, those that the model needs, so its outputs are
  * the engine's, byte for byte. It needs memcpy and memset, and no floating point. NAME_self_test
  * runs the model's known answer, or bytes of a fixed sequence if it has none, and returns 0 or the
- * number of the first layer whose bytes differ. QAT_ERR_UNSUPPORTED for custom ops.
+ * number of the first layer whose bytes differ. A model of pictures has NAME_picture, which does
+ * what qat-run does with a picture file's pixels. QAT_ERR_UNSUPPORTED for custom ops.
  */
 qat_status qat_c_write(const qi_host *model, const qat_c_options *options, qat_c_files *files,
                        qat_error *err);
@@ -149,6 +151,15 @@ extern const char *const qat_c_core_names[QAT_C_CORES];
 /** Find these numbers, with what qat_c_write would write. Errors are those of qat_c_write. */
 qat_status qat_c_measure(const qi_host *model, const qat_c_options *options, qat_c_sizes *sizes,
                          qat_error *err);
+
+/** Bytes that a C file's preprocessing (NAME_picture ...) takes, in a program that calls it. */
+typedef struct qat_c_preprocessing {
+    size_t ram;               /* 0: the C file has none */
+    size_t code[QAT_C_CORES]; /* with settings; as in qat_c_sizes */
+} qat_c_preprocessing;
+
+/** These numbers for a model with this preprocessing. */
+qat_c_preprocessing qat_c_preprocessing_of(const qi_preprocessing *preprocessing);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

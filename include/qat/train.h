@@ -251,6 +251,8 @@ qat_status qat_device_needs_of(qat_device_needs *needs, const qat_recipe *recipe
 qat_status qat_device_c_sizes_of(qat_c_sizes *sizes, const qat_recipe *recipe,
                                  const qat_plugins *plugins, const qat_graph *network,
                                  const qat_input_info *input, qat_error *err);
+/** What the preprocessing of the network's samples takes in its C file. */
+qat_c_preprocessing qat_device_preprocessing_of(const qat_input_info *input);
 /**
  * How many samples (1..most) a quantized graph made from this float graph can process at once if
  * the values of all nodes are kept in about 2 GiB.

@@ -184,6 +184,12 @@ qat_status qat_device_c_sizes_of(qat_c_sizes *sizes, const qat_recipe *recipe,
     return st;
 }
 
+qat_c_preprocessing qat_device_preprocessing_of(const qat_input_info *input)
+{
+    qi_preprocessing const preprocessing = qat_preprocessing_of(input);
+    return qat_c_preprocessing_of(&preprocessing);
+}
+
 qat_status qat_device_file_of(qat_device_needs *needs, int64_t *qm_bytes, const qat_recipe *recipe,
                               const qat_plugins *plugins, const qat_graph *network,
                               const qat_input_info *input, const char *const *labels, int n_labels,

@@ -32,7 +32,7 @@ count() { grep -oE "$1" net.c | wc -l; }
 measure() { # measure <model> <0 or 1: a whole network> <options of qat-export>
     model=$1 whole=$2
     shift 2
-    "$tools/qat-export" "$model" net.c "$@" >/dev/null 2>&1 || return
+    "$tools/qat-export" "$model" net.c --no-preprocessing "$@" >/dev/null 2>&1 || return
     features=$(sed -n 's/^#define \(QK_[A-Z_]*\) 1.*/\1/p' net.c | tr '\n' ',')
     # small networks whose functions have all been seen with these features say nothing new
     sed -n 's/^[A-Za-z][^(]*[ *]\(q[ik]_[a-z0-9_]*\)(.*/\1/p' net.c | sort -u >has.txt

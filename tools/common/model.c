@@ -151,7 +151,7 @@ void tool_buffers_free(tool_buffers *b)
 
 /* ------------------------------------------------------------------ C source */
 
-void tool_print_c_sizes(const qat_c_sizes *s)
+void tool_print_c_sizes(const qat_c_sizes *s, const qat_c_preprocessing *preprocessing)
 {
     size_t const data = s->constants + s->parameters + s->test;
     printf("as C source, in bytes: constants %zu, parameters %zu, self-test %zu, arena %zu\n",
@@ -160,14 +160,24 @@ void tool_print_c_sizes(const qat_c_sizes *s)
     for (int i = 0; i < QAT_C_CORES; i++)
         printf("  %-14s %10zu %10zu %10zu %10zu\n", qat_c_core_names[i], data + s->code[i],
                s->code[i], s->arena + s->stack[i], s->stack[i]);
+    size_t least = SIZE_MAX, most = 0;
+    for (int i = 0; i < QAT_C_CORES; i++) {
+        least = preprocessing->code[i] < least ? preprocessing->code[i] : least;
+        most = preprocessing->code[i] > most ? preprocessing->code[i] : most;
+    }
+    if (preprocessing->ram)
+        printf("  preprocessing, if called: flash %zu to %zu, RAM %zu\n", least, most,
+               preprocessing->ram);
 }
 
 void tool_print_source(const qi_host *model)
 {
     qat_c_sizes sizes;
+    qat_c_preprocessing const preprocessing =
+        qat_c_preprocessing_of(qi_model_preprocessing(qi_host_model(model)));
     qat_error err;
     if (qat_c_measure(model, NULL, &sizes, &err))
         printf("as C source: %s\n", tool_shown(err.message));
     else
-        tool_print_c_sizes(&sizes);
+        tool_print_c_sizes(&sizes, &preprocessing);
 }

@@ -43,7 +43,7 @@ qat_status tool_model_open(tool_model *m, const char *path, const tool_run *how,
 void tool_model_close(tool_model *m); /* a zeroed struct is fine */
 
 /** Print what a model takes on microcontrollers as C source: a line for each processor. */
-void tool_print_c_sizes(const qat_c_sizes *sizes);
+void tool_print_c_sizes(const qat_c_sizes *sizes, const qat_c_preprocessing *preprocessing);
 /** The same of an open model, or why it cannot be C source. */
 void tool_print_source(const qi_host *model);
 

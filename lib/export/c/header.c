@@ -198,6 +198,7 @@ static void write_functions(co *o)
             "int %s_self_test(%s);\n",
             o->upper, qi_state_count(o->model) ? "Afterwards the states are reset. " : "", o->name,
             arena);
+    co_write_preprocessing_header(o);
 }
 
 /** What it takes, as a comment of one line for each core. */

@@ -135,6 +135,14 @@ extern const co_code_row co_code_rows[];
  * there is a test. */
 extern const float co_code_terms[QAT_C_CORES][CO_TERMS];
 
+/* ------------------------------------------------------------------ preprocessing.c */
+
+/** Mark what it needs of the pieces. Where there is nothing to do, these functions do nothing. */
+void co_need_preprocessing(co *o);
+/** Its functions, and their declarations. */
+qat_status co_write_preprocessing(co *o);
+void co_write_preprocessing_header(co *o);
+
 /* ------------------------------------------------------------------ header.c */
 
 void co_write_header(co *o);

@@ -46,8 +46,9 @@ bool co_needs_feature(const co *o, const char *feature)
     } roundings[] = {
         {"QK_DOUBLE", QI_ROUND_DOUBLE}, {"QK_EVEN", QI_ROUND_EVEN}, {"QK_ONCE", QI_ROUND_ONCE}};
     bool is_known = !strcmp(feature, "QK_FRACTION") || !strcmp(feature, "QK_WIDE") ||
-                    !strcmp(feature, "QK_PACKED") || !strcmp(feature, "QK_NARROW_SHIFT");
-    bool is_needed = false;
+                    !strcmp(feature, "QK_PACKED") || !strcmp(feature, "QK_NARROW_SHIFT") ||
+                    !strcmp(feature, "QK_LARGE");
+    bool is_needed = !strcmp(feature, "QK_LARGE") && qi_model_preprocessing(o->model)->central_crop;
     int rounding = -1;
     for (int i = 0; i < 3; i++)
         if (!strcmp(feature, roundings[i].name))
@@ -146,7 +147,7 @@ static void write_pieces(co *o)
     }
 }
 
-static void write_source(co *o)
+static qat_status write_source(co *o)
 {
     write_start(o);
     write_pieces(o);
@@ -155,6 +156,7 @@ static void write_source(co *o)
     qat_write_text(&o->c, "/* ---- functions */\n\n");
     co_write_functions(o);
     co_write_test(o);
+    return co_write_preprocessing(o);
 }
 
 /* ------------------------------------------------------------------ all */
@@ -199,11 +201,12 @@ static qat_status write_all(co *o, const qi_host *host)
         st = co_compute_digests(o);
     if (st)
         return st;
+    co_need_preprocessing(o);
     co_follow(&o->pieces);
-    write_source(o);
+    st = write_source(o);
     co_measure(o);
     co_write_header(o);
-    if (o->c.failed || o->h.failed || o->weights.failed)
+    if (!st && (o->c.failed || o->h.failed || o->weights.failed))
         st = qat_out_of_memory(o->err, NULL);
     return st;
 }

@@ -233,6 +233,19 @@ START_TEST(a_plain_picture_stays_plain)
 }
 END_TEST
 
+/** 0.7 of 15 is 10.5, so 11. In float64 it is a little less. */
+START_TEST(the_share_is_rounded_half_up)
+{
+    uint8_t from[15 * 15], to[11 * 11];
+    for (int i = 0; i < 15 * 15; i++)
+        from[i] = (uint8_t)i;
+    write_pgm("square.pgm", 15, 15, from);
+    read_cropped("square.pgm", 11, 11, 0.7, to);
+    for (int i = 0; i < 11 * 11; i++)
+        ck_assert_int_eq(to[i], from[(i / 11 + 2) * 15 + i % 11 + 2]);
+}
+END_TEST
+
 START_TEST(a_share_beyond_one_is_refused)
 {
     uint8_t value;
@@ -466,6 +479,7 @@ int main(void)
     tcase_add_test(tc, the_crop_has_the_shape_of_the_output);
     tcase_add_test(tc, a_reduction_averages);
     tcase_add_test(tc, a_plain_picture_stays_plain);
+    tcase_add_test(tc, the_share_is_rounded_half_up);
     tcase_add_test(tc, a_share_beyond_one_is_refused);
     tcase_add_loop_test(tc, a_cut_picture_is_refused, 0, (int)(sizeof formats / sizeof *formats));
     tcase_add_loop_test(tc, a_jpeg_may_lack_its_end, 0, JPEG_KINDS);
