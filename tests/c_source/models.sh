@@ -10,9 +10,11 @@ QAT_PROPERTY_KEEP=$work/models "$tests/test_property" 20240607 "$random" >/dev/n
 rm -f models/*.tflite models/golden_* # import_* are the same
 
 # ---------------------------------------------------------------- which networks
-kind_of() { basename "$1" .qm | sed 's/[0-9]*$//; s/^[0-9-]*$/random/'; }
 every=${QAT_C_SOURCE_EVERY:-0} # gcc 12 with -O1 makes wrong code of arg_max_45 and gather_45, if it may
-: >chosen.txt
-for model in models/*.qm; do printf '%s\t%s\n' "$(kind_of "$model")" "$model"; done |
-    awk -F '\t' -v every="$every" '{ n[$1]++; if (every ? (n[$1] - 1) % every == 0 : n[$1] <= ($1 == "random" ? 1000 : 1) || $2 ~ /(arg_max|gather)_45/) print $2 }' >chosen.txt
-
+ls models/*.qm | awk -v every="$every" '{
+    kind = $0
+    sub(/^models\//, "", kind); sub(/[0-9]*\.qm$/, "", kind)
+    if (kind ~ /^[0-9-]*$/) kind = "random"
+    n[kind]++
+    if (every ? (n[kind] - 1) % every == 0 : n[kind] <= (kind == "random" ? 1000 : 1) || /(arg_max|gather)_45/) print
+}' >chosen.txt
