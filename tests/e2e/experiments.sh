@@ -35,18 +35,21 @@ share() { # share <key> <file>
 expected=$(echo "$(share top1 ablation/uint8-w4a8-1/qm.json) $(share float_top1 ablation/float-1/float.json)" |
     awk '{ printf "%+.2f %%", 100 * ($1 - $2) / $2 }')
 has "weights 4, activations 8: the relative change" "^\| \*\*4\*\* \| \\$expected \|" first.txt
-heat_map=$QAT_BUILD_ROOT/bench/heat_map
+heat_map=$QAT_BUILD_ROOT/bench/heat_map curves=$QAT_BUILD_ROOT/bench/curves
 if grep -q 'without cairo' err.txt; then
     has "why there is no heat map" 'ablation.sh: .* has no heat map of top1$' err.txt
 else
     if [ -s ablation/heat-top1.png ] && [ -s ablation/heat-top1.svg ]; then ok "its heat map"; else not_ok "its heat map"; fi
     check "a table with a gap as a heat map" "$heat_map" map a b c d < <(printf '8 8 1\n8 4 -2.5\n\n4 8 nan\n')
     has "has the gap" '<svg' map.svg
+    check "curves" "$curves" curves a b c --log-x < <(printf '1 8 some\n2 -1.5 some\n\n4 8 others\n')
+    has "are drawn" '<svg' curves.svg
 fi
 refuses "a heat map of nothing" 1 "no value was given" "$heat_map" map a b c d </dev/null
 refuses "a field twice" 1 "line 2: row 8, column 8 has a value already" "$heat_map" map a b c d < <(printf '8 8 1\n8 8 2\n')
 refuses "half a line" 1 "line 3: expected row, column" "$heat_map" map a b c d < <(printf '\n8 8 1\n8 4\n')
 refuses "infinity" 1 "line 1: expected row, column" "$heat_map" map a b c d < <(echo 8 8 inf)
+refuses "a curve at 0 of a logarithm" 1 "line 2: expected x, y (x > 0) and a name" "$curves" curves a b c --log-x < <(printf '1 8 some\n0 1 some\n')
 check "an independent evaluation of that model" "$QAT_TOOLS/qat-eval" ablation/uint8-w4a8-1/model.qm --recipe digits.ini --json
 same "gives the accuracy that the table is made of" out.txt ablation/uint8-w4a8-1/qm.json
 rm -r ablation/uint8-w4a8-1

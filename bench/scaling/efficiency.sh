@@ -7,52 +7,18 @@
 #     ranks      one process with 2 threads / 2 ranks with 1 thread, both with 8 shards: 0.92 or more is wanted
 #     waits      share of the time that the ranks wait for each other
 #
-#     bench/speed/ranks.sh [ROUNDS]      default: 5
+#     bench/scaling/efficiency.sh [ROUNDS]      default: 5
 #
 # QAT_BUILD names another build than build. Other programs should not run meanwhile: the figures are told by the least
 # times, but two ranks suffer more from a third program than two threads do.
 set -u
 cd "$(dirname "$0")/../.."
 rounds=${1:-5}
-tools=$PWD/${QAT_BUILD:-build}/tools
-[ -x "$tools/qat-train" ] || tools=$QAT_BUILD/tools
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
+. bench/scaling/steps.sh
 
-recipe() { # recipe <model> <batch> <steps>
-    cat <<END
-[data]
-kind = shapes
-train_count = 512
-test_count = 10
-[model]
-$1
-[train]
-batch = $2
-steps = $3
-log_every = $(($3 / 2))
-eval_every = 1000000
-checkpoint_every = 1000000
-[quant]
-enabled = yes
-quant_delay = 0
-END
-}
-# ms <ranks> <threads> <shards> <recipe>: of a step, in the second half of the run
-ms() {
-    set -- "$1" "$2" "$3" "$4" --threads "$2" --set train.shards="$3" --out "$folder/run" --overwrite --progress none
-    launch=()
-    [ "$1" = 1 ] || launch=(mpirun --bind-to none -n "$1")
-    "${launch[@]}" "$tools/qat-train" "$4" "${@:5}" >"$folder/out.txt" 2>&1 || tail -n 3 "$folder/out.txt" >&2
-    awk -F, 'NR == 2 { step = $1; at = $2 } NR == 3 { printf "%.3f\n", 1000 * ($2 - at) / ($1 - step) }' "$folder/run/times.csv"
-}
 waits() { # share of the waiting of the last run in the second half
-    awk -F, -v ms="$1" -v steps="$2" '$1 == last[1] + 0 || 1 { waited[$1] += $3; n[$1]++; step = $1 }
+    awk -F, -v ms="$1" -v steps="$2" '{ waited[$1] += $3; n[$1]++; step = $1 }
         END { printf "%.3f\n", waited[step] / n[step] / (ms * steps / 1000) }' "$folder/run/ranks.csv"
-}
-least() {
-    printf '%s\n' "$@" | sort -g | head -n 1
 }
 
 printf '%-22s %10s %10s %10s %8s %8s %8s\n' network 'shards=1' 'shards=8' '2 ranks' shards ranks waits
@@ -60,9 +26,9 @@ while IFS='|' read -r name model batch steps; do
     recipe "$(printf '%b' "$model")" "$batch" "$steps" >"$folder/net.ini"
     whole=() cut=() ranks=()
     for _ in $(seq "$rounds"); do
-        whole+=("$(ms 1 2 1 "$folder/net.ini")")
-        cut+=("$(ms 1 2 8 "$folder/net.ini")")
-        ranks+=("$(ms 2 1 8 "$folder/net.ini")")
+        whole+=("$(ms 1 2 1 "$folder/net.ini" "$folder/run")")
+        cut+=("$(ms 1 2 8 "$folder/net.ini" "$folder/run")")
+        ranks+=("$(ms 2 1 8 "$folder/net.ini" "$folder/run")")
     done
     a=$(least "${whole[@]}") b=$(least "${cut[@]}") c=$(least "${ranks[@]}")
     printf '%-22s %10.2f %10.2f %10.2f %8.3f %8.3f %8s\n' "$name" "$a" "$b" "$c" "$(awk "BEGIN { print $a / $b }")" \

@@ -4,20 +4,17 @@
 #     sums        batch norm, losses: all ranks wait for them
 #     gradients   buckets on their way: - while the rank computes, = while it only waits
 #
-#     bench/speed/timeline.sh RECIPE RANKS [--set SECTION.KEY=VALUE]...
+#     bench/scaling/timeline.sh RECIPE RANKS [--set SECTION.KEY=VALUE]...
 #
 # The step before the last one of 6 is drawn, from its first exchange to the last. QAT_BUILD names another build than
 # build.
 set -u
 cd "$(dirname "$0")/../.."
-[ $# -ge 2 ] || { sed -n '2,10p' "bench/speed/${0##*/}" && exit 2; }
-build=${QAT_BUILD:-build}
+[ $# -ge 2 ] || { sed -n '2,10p' "bench/scaling/${0##*/}" && exit 2; }
+. bench/scaling/steps.sh
 recipe=$1 ranks=$2
 shift 2
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-QAT_RANKS_TIMELINE=$folder/line mpirun --bind-to none -n "$ranks" "$build/tools/qat-train" "$recipe" --threads 1 \
+QAT_RANKS_TIMELINE=$folder/line mpirun --bind-to none -n "$ranks" "$tools/qat-train" "$recipe" --threads 1 \
     --set train.shards="$ranks" --set train.steps=6 --set train.eval_every=1000000 --set train.checkpoint_every=1000000 \
     --progress none --out "$folder/run" "$@" >"$folder/out.txt" 2>&1 || { tail -n 3 "$folder/out.txt" && exit 1; }
 # A step ends with the sum of counts (24 bytes to each other rank), after which forward begins.

@@ -1,0 +1,148 @@
+#!/usr/bin/env bash
+# How long a step takes on many ranks: a model, checked here and drawn for clusters (docs/scaling.md).
+#
+#     bench/scaling/model.sh check [ROUNDS]
+#
+# ResNet-20 and MobileNet v1 0.25 on 1, 2 and 4 ranks of one thread: the time of a step as the model says and as it is,
+# and their ratio. The exit status is 1 if one differs by more than 10 %.
+#
+#     bench/scaling/model.sh draw [OUT]
+#
+# ResNet-50 and MobileNet v1 on up to 1,024 ranks, each a machine like this one or SPEED times as fast, joined by 10 or
+# 100 Gbit/s: a table, OUT.png and OUT.svg.
+#
+# The model's figures are measured here: the time of a shard and of what comes once a step (processes side by side, which
+# exchange nothing), of exchanges (bench/scaling/exchanges.c), and what a step exchanges. For clusters, those of exchanges
+# are assumed instead:
+LATENCY_10=30e-6 MESSAGE_10=2e-6     # seconds, TCP over 10 Gbit/s Ethernet: of an exchange, of one more message
+LATENCY_100=3e-6 MESSAGE_100=0.3e-6  # RDMA over 100 Gbit/s
+SPEED=${SPEED:-16}                   # how many times as fast the faster machines compute: 2 or more
+# Other programs should not run meanwhile. QAT_BUILD names another build than build.
+set -u
+cd "$(dirname "$0")/../.."
+. bench/scaling/steps.sh
+model="bench/scaling/model.awk"
+
+value() { # value <name>: of the JSON object in exchanges.json
+    sed -n "s/.*\"$1\": \([-+.0-9e]*\).*/\1/p" "$folder/exchanges.json"
+}
+
+profile() { # profile <recipe> <options...>: what a step exchanges
+    local recipe=$1
+    shift
+    QAT_RANKS_TIMELINE=$folder/line mpirun --bind-to none -n 2 "$tools/qat-train" "$recipe" --threads 1 --set train.shards=2 \
+        --out "$folder/profile" --overwrite --progress none "$@" >"$folder/profile.txt" 2>&1 || tail -n 3 "$folder/profile.txt" >&2
+    awk -f bench/scaling/profile.awk "$folder/line.0.csv"
+}
+
+# ---------------------------------------------------------------- check
+
+side_by_side() { # side_by_side <processes> <shards> <recipe>: milliseconds of a step, of processes that exchange nothing
+    local i
+    for i in $(seq "$1"); do
+        ms 1 1 "$2" "$3" "$folder/alone$i" --set train.batch=$((shard * $2)) >"$folder/ms$i" &
+    done
+    wait
+    for i in $(seq "$1"); do cat "$folder/ms$i"; done | awk '{ sum += $1 } END { printf "%.3f\n", sum / NR }'
+}
+
+check_network() { # check_network <name> <lines of [model]> <steps>
+    local two four measured
+    shard=8
+    recipe "$2" $((shard * 8)) "$3" >"$folder/net.ini"
+    profile "$folder/net.ini" --set train.steps=4 --set train.batch=16 >"$folder/exchanged"
+    for ranks in 1 2 4; do
+        two=() four=() measured=()
+        [ $ranks = 1 ] || mpirun --bind-to none -n $ranks "$build/bench/exchanges" >"$folder/exchanges.json"
+        [ $ranks != 1 ] || echo '{"exchange": 0, "byte": 0, "add": 0}' >"$folder/exchanges.json"
+        for _ in $(seq "$rounds"); do
+            two+=("$(side_by_side $ranks 2 "$folder/net.ini")")
+            four+=("$(side_by_side $ranks 4 "$folder/net.ini")")
+            measured+=("$(ms $ranks 1 8 "$folder/net.ini" "$folder/run")")
+        done
+        awk -f $model -f <(cat <<'END'
+            BEGIN {
+                read_profile(file)
+                shard = (four - two) / 2
+                once = two - 2 * shard
+                said = 1000 * step_of(ranks, (once + shard * 8 / ranks) / 1000, exchange, byte, add, 0)
+                printf "%-18s %5d %10.2f %10.2f %10.2f %10.2f %7.3f\n", name, ranks, shard, once, said, measured, said / measured
+                exit !(said / measured <= 1.1 && said / measured >= 0.9)
+            }
+END
+        ) -v file="$folder/exchanged" -v name="$1" -v ranks=$ranks -v two="$(least "${two[@]}")" -v four="$(least "${four[@]}")" \
+            -v measured="$(least "${measured[@]}")" -v exchange="$(value exchange)" -v byte="$(value byte)" -v add="$(value add)" ||
+            status=1
+    done
+}
+
+check() {
+    rounds=${1:-3} status=0
+    printf '%-18s %5s %10s %10s %10s %10s %7s\n' network ranks 'shard, ms' 'once, ms' 'model, ms' 'step, ms' ratio
+    check_network ResNet-20 'arch = resnet
+depth = 20
+width = 16' 12
+    check_network 'MobileNet v1 0.25' 'arch = mobilenet_v1
+multiplier = 0.25' 40
+    exit $status
+}
+
+# ---------------------------------------------------------------- draw
+
+# describe <name> <lines of [model]>: appends `name computing exchanged` to networks: seconds for 32 pictures of 224 pixels
+# with all processors, and the file of what a step exchanges
+describe() {
+    local file="$folder/exchanged-$(wc -l <"$folder/networks")"
+    recipe "$2" 32 2 | sed 's/^kind = shapes/&\nheight = 224\nwidth = 224/; s/^train_count = .*/train_count = 128/' >"$folder/net.ini"
+    echo "$1|$(ms 1 "$(nproc)" 1 "$folder/net.ini" "$folder/run")|$file" >>"$folder/networks"
+    profile "$folder/net.ini" --set train.batch=4 >"$file"
+}
+
+draw() {
+    out=${1:-runs/scaling}
+    [ "$SPEED" -ge 2 ] || { echo "SPEED=$SPEED: expected 2 or more" >&2 && exit 2; }
+    mkdir -p "$(dirname "$out")"
+    : >"$folder/networks"
+    mpirun --bind-to none -n 2 "$build/bench/exchanges" >"$folder/exchanges.json"
+    describe 'ResNet-50' 'arch = resnet50'
+    describe 'MobileNet v1' 'arch = mobilenet_v1'
+    awk -f $model -f <(cat <<'END'
+        function efficiency(ranks, computing, wire,    alone) {
+            alone = step_of(1, computing, 0, 0, add, 1)
+            return alone / step_of(ranks, computing, latency[wire] + (ranks - 2) * message[wire], 8 / (wire * 1e9), add, 1)
+        }
+        BEGIN { FS = "|"; latency[10] = l10; latency[100] = l100; message[10] = m10; message[100] = m100 }
+        {
+            read_profile($3)
+            total = 0
+            for (i = 1; i <= buckets; i++) total += values[i]
+            printf "%s: %.0f ms for 32 pictures of 224 pixels here; a step exchanges %d sums and %.1f million gradients\n", $1, $2, sums, total / 1e6
+            for (fast = 1; fast <= speed; fast += speed - 1)
+                for (wire = 10; wire <= 100; wire *= 10) {
+                    curve = sprintf("%s, %s, %d Gbit/s", $1, fast == 1 ? "this machine" : fast " times as fast", wire)
+                    row = sprintf("| %-46s", curve)
+                    for (ranks = 1; ranks <= 1024; ranks *= 2) {
+                        e = efficiency(ranks, $2 / 1000 / fast, wire)
+                        print ranks, 100 * e, curve >points
+                        if (ranks == 2 || ranks == 8 || ranks == 32 || ranks == 128 || ranks == 1024) row = row sprintf(" | %5.1f %%", 100 * e)
+                    }
+                    rows = rows row " |\n"
+                }
+        }
+        END {
+            printf "\n| share of the speed that is kept, on so many ranks | 2 | 8 | 32 | 128 | 1024 |\n|---|---|---|---|---|---|\n%s", rows
+        }
+END
+    ) -v add="$(value add)" -v speed="$SPEED" -v l10=$LATENCY_10 -v l100=$LATENCY_100 -v m10=$MESSAGE_10 -v m100=$MESSAGE_100 \
+        -v points="$folder/points" "$folder/networks"
+    "$build/bench/curves" "$out" 'What many ranks keep of their speed (32 pictures a rank)' 'ranks' 'of the speed, %' --log-x <"$folder/points" &&
+        echo "drawn: $out.png, $out.svg"
+}
+
+case ${1:-} in
+check | draw) "$@" ;;
+*)
+    sed -n '2,14p' "bench/scaling/model.sh"
+    exit 2
+    ;;
+esac
