@@ -55,17 +55,17 @@ check "its checkpoint is evaluated" "$tools/qat-eval" learns/last.ckpt
 # ---------------------------------------------------------------- continued with another number of ranks
 # shellcheck disable=SC2086
 {
-    begin 3 asynchronous.ini many $short --set train.lr=0.02 --set train.steps=2000
+    begin 3 asynchronous.ini many $short --set train.lr=0.02 --set train.steps=400
     wait_for many/last.ckpt
     kill -USR1 "$(pgrep -P "$launcher" | head -n 1)"
     ends_soon "asked to stop"
-    has "it stopped with a checkpoint" '^stopped at step [0-9]+ of 2000' begin.txt
+    has "it stopped with a checkpoint" '^stopped at step [0-9]+ of 400' begin.txt
     stopped=$(sed -n 's/^stopped at step \([0-9]*\) .*/\1/p' begin.txt)
-    check "resumed with 4 ranks" train 4 asynchronous.ini many $short --set train.lr=0.02 --set train.steps=2000 --resume
-    has "it continues" "^continuing at step ${stopped:-?} of 2000" out.txt
+    check "resumed with 4 ranks" train 4 asynchronous.ini many $short --set train.lr=0.02 --set train.steps=400 --resume
+    has "it continues" "^continuing at step ${stopped:-?} of 400" out.txt
 }
 for log in log ranks; do
-    has "$log.csv goes on to the end" '^2000,' many/$log.csv
+    has "$log.csv goes on to the end" '^400,' many/$log.csv
 done
 if cut -d, -f1 many/log.csv | tail -n +2 | sort -cnu; then ok "no row is lost or twice"; else
     not_ok "rows of log.csv are out of order"
