@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <zlib.h>
 
@@ -70,6 +71,16 @@ static void add_sample(const qat_dataset *d, int i, qat_data_digest *digest)
     digest->bytes += size > 0 ? size : 0;
 }
 
+static bool has_jpeg(const qat_dataset *d)
+{
+    bool found = false;
+    for (int i = 0; d->kind->file && i < d->info.count && !found; i++) {
+        const char *ending = strrchr(d->kind->file(d, i).name, '.');
+        found = ending && (!strcasecmp(ending, ".jpg") || !strcasecmp(ending, ".jpeg"));
+    }
+    return found;
+}
+
 /** Everything there is to say about the set, then what is said of each sample. */
 static qat_status close_digest(const qat_dataset *d, qat_data_digest *digest, qat_error *err)
 {
@@ -78,6 +89,8 @@ static qat_status close_digest(const qat_dataset *d, qat_data_digest *digest, qa
                    d->info.width, d->info.channels, d->info.classes, d->info.count);
     if (d->jpeg_scale)
         qat_write_text(&w, ", JPEG at a smaller size");
+    if (has_jpeg(d))
+        qat_write_text(&w, ", JPEG by %s", qat_jpeg_decoder());
     qat_write_u64(&w, (uint64_t)digest->bytes);
     for (int i = 0; i < digest->n; i++) {
         qat_write_u32(&w, digest->names[i]);
@@ -193,7 +206,11 @@ static void say_gap(const comparison *c, char *text, size_t max)
     int const at = first_gap(&c->now, &c->then);
     bool const last = at >= c->now.n;
     name_of(c, last ? c->now.n - 1 : at, name, sizeof name);
-    if (c->data[1])
+    if (last && c->now.n == c->then.n)
+        (void)snprintf(text, max,
+                       "the files are the same, but something else decodes JPEG, or at "
+                       "another size");
+    else if (c->data[1])
         (void)snprintf(text, max, "nothing is new, so some of them are gone");
     else if (last)
         (void)snprintf(text, max, "what came after %s is gone", name);

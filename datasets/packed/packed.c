@@ -32,6 +32,7 @@ typedef struct packed {
 /** Shards that are looked at together. */
 typedef struct look {
     packed *set;
+    const qat_dataset_options *options;
     int first;
     qat_index indices[AT_ONCE];
     qat_status status[AT_ONCE];
@@ -70,11 +71,23 @@ static qat_status append(qat_dataset *d, qat_index *all, const qat_index *one, u
     return st;
 }
 
+/** Tell how many shards are done; an error if this was to stop. */
+static qat_status tell(const qat_dataset *d, const look *l, int done, qat_error *err)
+{
+    const qat_dataset_options *o = l->options;
+    if (!o->tick || o->tick(o->tick_context, done, l->set->n_shards))
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_STATE, "%s: stopped while its shards were indexed", d->info.name);
+}
+
 static qat_status look_at_some(qat_dataset *d, look *l, int n, qat_index *all, qat_error *err)
 {
     qat_status st = QAT_OK;
-    for (int i = 0; !st && i < n && l->set->format->unpacks; i++)
+    for (int i = 0; !st && i < n && l->set->format->unpacks; i++) {
         st = qat_shard_unpack(&l->set->unpacked, &l->set->shards[l->first + i], err);
+        if (!st)
+            st = tell(d, l, l->first + i, err);
+    }
     if (st)
         return st;
     qat_parallel(n, look_at, l);
@@ -97,11 +110,11 @@ static qat_status index_shards(qat_dataset *d, const qat_dataset_options *o, qat
     for (int first = 0; !st && first < set->n_shards; first += AT_ONCE) {
         int const left = set->n_shards - first, n = left < AT_ONCE ? left : AT_ONCE;
         l->set = set;
+        l->options = o;
         l->first = first;
         st = look_at_some(d, l, n, all, err);
-        if (!st && o->tick && !o->tick(o->tick_context, first + n, set->n_shards))
-            st = qat_fail(err, QAT_ERR_STATE, "%s: stopped while its shards were indexed",
-                          d->info.name);
+        if (!st)
+            st = tell(d, l, first + n, err);
     }
     free(l);
     return st;
@@ -228,7 +241,14 @@ static qat_status read_part(const qat_dataset *d, int index, const char *name, q
                                               part->bytes, n, err);
     if (fd >= 0 && fd != shard->fd)
         (void)close(fd);
-    return st ? st : f->find(part, p->size, name, err);
+    part->label = -1;
+    if (!st)
+        st = f->find(part, p->size, name, err);
+    if (!st && part->label >= 0 && part->label != p->label)
+        st = qat_fail(err, QAT_ERR_FORMAT,
+                      "%s: of class %d, but of %d in the index; remove the file .idx", name,
+                      part->label, p->label);
+    return st;
 }
 
 qat_status qat_packed_bytes(const qat_dataset *d, int index, uint8_t **bytes, size_t *count,

@@ -17,6 +17,7 @@ typedef struct qat_part {
     uint8_t *bytes; /* free() */
     const uint8_t *picture;
     size_t count;
+    int32_t label; /* that stands beside the picture; -1: none does */
 } qat_part;
 
 /** A format of shards. */

@@ -178,6 +178,7 @@ static qat_status find(qat_part *part, size_t size, const char *name, qat_error 
         return qat_fail(err, QAT_ERR_FORMAT, "%s: a damaged record: its checksum is wrong", name);
     part->picture = e.picture;
     part->count = e.picture_bytes;
+    part->label = e.label >= 0 && e.label <= QAT_INDEX_MAX_LABEL ? (int32_t)e.label : -1;
     return QAT_OK;
 }
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { CHUNK = 1 << 16, PATH_LENGTH = 4096 };
+enum { CHUNK = 1 << 16, PATH_LENGTH = 4096, MOST_GIB = 64 };
 
 /** A new file that has no name any more. */
 static int nameless(char path[PATH_LENGTH])
@@ -20,7 +20,17 @@ static int nameless(char path[PATH_LENGTH])
     return fd;
 }
 
-static qat_status unpack(qat_file_source *from, qat_unpacked *to, const char *path, qat_error *err)
+/** A few bytes of gzip may stand for any number of bytes. */
+static qat_status check_size(const qat_unpacked *to, const qat_shard *shard, qat_error *err)
+{
+    if ((to->bytes - shard->start) >> 30 < MOST_GIB)
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_LIMIT, "%s: more than %d GiB when it is unpacked: gunzip it",
+                    shard->path, MOST_GIB);
+}
+
+static qat_status unpack(qat_file_source *from, qat_unpacked *to, const qat_shard *shard,
+                         const char *path, qat_error *err)
 {
     uint8_t *room = malloc(CHUNK);
     size_t got = 1;
@@ -30,6 +40,8 @@ static qat_status unpack(qat_file_source *from, qat_unpacked *to, const char *pa
         if (!st)
             st = qat_file_write_all(to->fd, path, room, got, err);
         to->bytes += got;
+        if (!st)
+            st = check_size(to, shard, err);
     }
     free(room);
     return st;
@@ -49,7 +61,7 @@ qat_status qat_shard_unpack(qat_unpacked *to, qat_shard *shard, qat_error *err)
     shard->start = to->bytes;
     qat_status st = qat_source_open(&source, shard->path, err);
     if (!st)
-        st = unpack(&source, to, path, err);
+        st = unpack(&source, to, shard, path, err);
     qat_source_close(&source);
     shard->end = to->bytes;
     return st;

@@ -273,6 +273,14 @@ static qat_status guarded(reader *r, qat_picture *p, qat_error *err)
     return setjmp(r->failed) ? fail(r, err) : read_picture(r, p, err);
 }
 
+#define TEXT_OF(value)    #value
+#define VERSION_OF(value) TEXT_OF(value)
+
+const char *qat_jpeg_decoder(void)
+{
+    return "libjpeg-turbo " VERSION_OF(LIBJPEG_TURBO_VERSION);
+}
+
 qat_status qat_picture_read_jpeg(qat_picture *picture, const qat_picture_file *file, qat_error *err)
 {
     reader *r = calloc(1, sizeof *r);

@@ -12,6 +12,11 @@ qat_status qat_picture_read_jpeg(qat_picture *picture, const qat_picture_file *f
                     file->path);
 }
 
+const char *qat_jpeg_decoder(void)
+{
+    return "nothing";
+}
+
 qat_status qat_picture_encode_jpeg(const qat_picture *picture, int channels, int quality,
                                    const char *about, uint8_t **bytes, size_t *count,
                                    qat_error *err)

@@ -565,6 +565,34 @@ START_TEST(broken_samples_are_left_out)
 }
 END_TEST
 
+/** The same files, of which other pixels are made. */
+START_TEST(another_decoding_is_noticed)
+{
+    qat_dataset_options o = of(folder);
+    qat_data_digest digest[2];
+    qat_dataset *d[2];
+    qat_error err = {0};
+    start();
+    for (int i = 0; i < 20; i++)
+        put_sample(i);
+    finish("train.tar");
+    for (int i = 0; i < 2; i++) {
+        o.jpeg_scale = i != 0;
+        d[i] = open_set(&o, QAT_SPLIT_TRAIN);
+        ck_assert_int_eq(qat_dataset_digest(d[i], &digest[i], NULL), QAT_OK);
+    }
+    const qat_dataset *const both[] = {d[1], d[1]};
+    qat_data_digest const then[] = {digest[0], digest[0]}, now[] = {digest[1], digest[1]};
+    ck_assert_int_eq(qat_dataset_compare(both, now, then, &err), QAT_ERR_ARGUMENT);
+    ck_assert_msg(strstr(err.message, "20 samples now, 20 then; the files are the same") != NULL,
+                  "%s", err.message);
+    for (int i = 0; i < 2; i++) {
+        qat_data_digest_free(&digest[i]);
+        qat_dataset_close(d[i]);
+    }
+}
+END_TEST
+
 static bool stop(void *context, int64_t done, int64_t total)
 {
     ck_assert_int_le(done, total);
@@ -644,6 +672,7 @@ int main(void)
     tcase_add_test(tc, names_and_numbers_of_classes);
     tcase_add_test(tc, the_order_does_not_depend_on_readers);
     tcase_add_test(tc, broken_samples_are_left_out);
+    tcase_add_test(tc, another_decoding_is_noticed);
     tcase_add_test(tc, limits);
     tcase_add_test(tc, out_of_memory);
     suite_add_tcase(suite, tc);

@@ -99,6 +99,13 @@ static const uint8_t *picture(int i)
     return ppm;
 }
 
+static int moved; /* added to all classes */
+
+static uint64_t class_of(int i)
+{
+    return (uint64_t)(i + moved) % 3;
+}
+
 /** As TensorFlow's script for ImageNet writes it, or as TensorFlow Datasets does. */
 static void put_sample(int i)
 {
@@ -108,7 +115,7 @@ static void put_sample(int i)
     char name[32];
     int const n = snprintf(name, sizeof name, "n01440764/p%d.JPEG", i);
     if (i % 2) {
-        put_integer(&features, "image/class/label", (uint64_t)i % 3, i % 4 == 1);
+        put_integer(&features, "image/class/label", class_of(i), i % 4 == 1);
         put_text(&features, "image/encoded", picture(i), PPM);
         put_text(&features, "image/filename", name, (size_t)n);
         put_integer(&features, "image/height", SIDE, true);
@@ -116,7 +123,7 @@ static void put_sample(int i)
         put_feature(&features, "image/object/count", 3, &none);
     } else {
         put_text(&features, "image", picture(i), PPM);
-        put_integer(&features, "label", (uint64_t)i % 3, true);
+        put_integer(&features, "label", class_of(i), true);
     }
     put_example(&features);
     qat_writer_free(&features);
@@ -277,6 +284,25 @@ START_TEST(damage_is_noticed)
 }
 END_TEST
 
+/** A shard that is replaced while a set is open. */
+START_TEST(another_class_is_noticed)
+{
+    qat_dataset *d;
+    qat_error err = {0};
+    uint8_t v[PIXELS];
+    int label;
+    write_set("train.tfrecord");
+    ck_assert_int_eq(qat_dataset_open(&d, &set, QAT_SPLIT_TRAIN, NULL), QAT_OK);
+    moved = 1;
+    write_set("train.tfrecord");
+    moved = 0;
+    ck_assert_int_eq(qat_dataset_get(d, 4, v, &label, &err), QAT_ERR_FORMAT);
+    ck_assert_msg(strstr(err.message, "of class 2, but of 1 in the index") != NULL, "%s",
+                  err.message);
+    qat_dataset_close(d);
+}
+END_TEST
+
 START_TEST(what_is_no_picture_with_a_class)
 {
     qat_writer features = {0};
@@ -367,6 +393,7 @@ int main(void)
     tcase_add_test(tc, many_gzip_shards_take_one_descriptor);
     tcase_add_test(tc, cuts_are_refused);
     tcase_add_test(tc, damage_is_noticed);
+    tcase_add_test(tc, another_class_is_noticed);
     tcase_add_test(tc, what_is_no_picture_with_a_class);
     tcase_add_test(tc, messages_of_strangers);
     tcase_add_loop_test(tc, out_of_memory, 0, 2);
