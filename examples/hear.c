@@ -23,7 +23,7 @@ static int16_t samples[SECONDS * QI_SOUND_RATE];
 static uint8_t codes[SECONDS * QI_SOUND_RATE / QI_SOUND_HOP * QI_SOUND_BANDS];
 static _Alignas(QI_ALIGN) uint8_t memory[RAM_BYTES], arena[RAM_BYTES];
 static uint8_t scores[1024];
-static qi_sound sound; /* tables and working memory */
+static qi_sound sound; /* working memory */
 
 static size_t read_file(const char *path, uint8_t *to, size_t most)
 {

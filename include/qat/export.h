@@ -123,8 +123,8 @@ typedef struct qat_c_files {
  * processor. The file has the engine's own kernels, those that the model needs, so its outputs are
  * the engine's, byte for byte. It needs memcpy and memset, and no floating point. NAME_self_test
  * runs the model's known answer, or bytes of a fixed sequence if it has none, and returns 0 or the
- * number of the first layer whose bytes differ. A model of pictures has NAME_picture, which does
- * what qat-run does with a picture file's pixels. QAT_ERR_UNSUPPORTED for custom ops.
+ * number of the first layer whose bytes differ. A model of pictures has NAME_picture, one
+ * of sounds NAME_sound, which do what qat-run does with files. QAT_ERR_UNSUPPORTED for custom ops.
  */
 qat_status qat_c_write(const qi_host *model, const qat_c_options *options, qat_c_files *files,
                        qat_error *err);

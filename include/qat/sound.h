@@ -6,8 +6,8 @@
  *     frame t     samples 320 t .. 320 t + 511 (32 ms, a frame each 20 ms), times a Hann window
  *     power[k]    |FFT|^2 of the frame, k = 0..256
  *     band b      sum of power[k] times a triangle in k; the triangles' corners are equally far
- * apart on the mel scale, from 60 to 7600 Hz code        floor(4 log2(energy of the band)), 0..255:
- * a step is 0.75 dB
+ *                 apart on the mel scale, from 60 to 7600 Hz
+ *     code        floor(4 log2(energy of the band)), 0..255: a step is 0.75 dB
  */
 #ifndef QAT_SOUND_H
 #define QAT_SOUND_H
@@ -27,13 +27,12 @@ enum {
     QI_SOUND_BANDS = 32    /* codes of a frame */
 };
 
-/** Tables and working memory, about 5 KiB. Frames do not depend on earlier ones. */
+/** Working memory, 4 KiB. Frames do not depend on earlier ones. */
 typedef struct qi_sound {
-    int16_t sine[QI_SOUND_FRAME]; /* of a turn, 15 bits */
-    int32_t real[QI_SOUND_FRAME], imaginary[QI_SOUND_FRAME];
+    int32_t work[2][QI_SOUND_FRAME]; /* real, imaginary */
 } qi_sound;
 
-/** Fill the tables. */
+/** Before the first frame. */
 void qi_sound_init(qi_sound *sound);
 /**
  * The codes of one frame.

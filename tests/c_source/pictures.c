@@ -4,7 +4,7 @@
  *
  *     pictures MODEL.qm NAME > check.c
  *
- * The program has `int check_pictures(void)`, which returns 0 or the number of the first picture
+ * The program has `int check_input(void)`, which returns 0 or the number of the first picture
  * whose input differs. Pixels are bytes of a fixed sequence, a row at a time, so a small device can
  * hold them; with -DWHOLE a picture is in memory. The files are written to the current folder.
  */
@@ -162,7 +162,7 @@ static void print_program(const char *name, const qi_preprocessing *p)
            "        is_there = %s_picture_row(MEMORY_AND pixels, in);\n    }\n"
            "    return is_there ? 0 : 1;\n#endif\n}\n\n",
            name, name, name);
-    printf("int check_pictures(void);\nint check_pictures(void)\n{\n"
+    printf("int check_input(void);\nint check_input(void)\n{\n"
            "    for (int i = 0; i < %d; i++) {\n"
            "        int const status = take(pictures[i], (uint32_t)i + 1);\n"
            "        if (status != (wanted[i] ? 0 : -1) || (wanted[i] && digest() != wanted[i]))\n"

@@ -56,13 +56,17 @@ static void write_arena(co *o)
 
 /* ------------------------------------------------------------------ layers */
 
-/** Places in the arena; a layer that computes has one. */
+bool co_has_places(const co *o)
+{
+    bool computes = false;
+    for (int32_t i = 0; i < qi_node_count(o->model); i++)
+        computes = computes || !o->layers[i].is_nothing;
+    return computes;
+}
+
 static void write_place_function(co *o)
 {
-    bool is_needed = false;
-    for (int32_t i = 0; i < qi_node_count(o->model); i++)
-        is_needed = is_needed || !o->layers[i].is_nothing;
-    if (!is_needed)
+    if (!co_has_places(o))
         return;
     qat_write_text(&o->c,
                    "/* A place in the arena. The compiler must not see that two of them are in one "

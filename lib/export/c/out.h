@@ -105,6 +105,8 @@ enum { CO_DIGEST_PRIME = 16777619 };
 
 /** The arena, and the functions that the header declares. */
 void co_write_functions(co *o);
+/** Is there a function for places in the arena? A layer that computes has one. */
+bool co_has_places(const co *o);
 /** The parameters of NAME_run. */
 void co_write_run_parameters(co *o, qat_writer *w);
 /** Names of parameters: "in" and "out", or "in0", "in1" .. if there are more. */
