@@ -154,7 +154,7 @@ qat_status qat_c_measure(const qi_host *model, const qat_c_options *options, qat
 
 /** Bytes that a C file's preprocessing (NAME_picture ...) takes, in a program that calls it. */
 typedef struct qat_c_preprocessing {
-    size_t ram;               /* 0: the C file has none */
+    size_t ram;               /* at most: of sounds, 4096 may lie in the arena. 0: there is none */
     size_t code[QAT_C_CORES]; /* with settings; as in qat_c_sizes */
 } qat_c_preprocessing;
 

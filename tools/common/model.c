@@ -166,7 +166,7 @@ void tool_print_c_sizes(const qat_c_sizes *s, const qat_c_preprocessing *preproc
         most = preprocessing->code[i] > most ? preprocessing->code[i] : most;
     }
     if (preprocessing->ram)
-        printf("  preprocessing, if called: flash %zu to %zu, RAM %zu\n", least, most,
+        printf("  preprocessing, if called: flash %zu to %zu, RAM at most %zu\n", least, most,
                preprocessing->ram);
 }
 
