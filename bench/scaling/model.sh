@@ -81,21 +81,25 @@ check() {
     printf '%-18s %5s %10s %10s %10s %10s %7s\n' network ranks 'shard, ms' 'once, ms' 'model, ms' 'step, ms' ratio
     check_network ResNet-20 'arch = resnet
 depth = 20
-width = 16' 12
+width = 16' 40
     check_network 'MobileNet v1 0.25' 'arch = mobilenet_v1
-multiplier = 0.25' 40
+multiplier = 0.25' 120
     exit $status
 }
 
 # ---------------------------------------------------------------- draw
 
-# describe <name> <lines of [model]>: appends `name computing exchanged` to networks: seconds for 32 pictures of 224 pixels
-# with all processors, and the file of what a step exchanges
+# describe <name> <lines of [model]>: appends to networks how long 32 pictures of 224 pixels take with all processors, and
+# the file of what a step exchanges; once with batch norm of the whole batch, and once of each rank's part
 describe() {
-    local file="$folder/exchanged-$(wc -l <"$folder/networks")"
+    local file ms sync
     recipe "$2" 32 2 | sed 's/^kind = shapes/&\nheight = 224\nwidth = 224/; s/^train_count = .*/train_count = 128/' >"$folder/net.ini"
-    echo "$1|$(ms 1 "$(nproc)" 1 "$folder/net.ini" "$folder/run")|$file" >>"$folder/networks"
-    profile "$folder/net.ini" --set train.batch=4 >"$file"
+    ms=$(ms 1 "$(nproc)" 1 "$folder/net.ini" "$folder/run")
+    for sync in yes no; do
+        file=$folder/exchanged-$(wc -l <"$folder/networks")
+        profile "$folder/net.ini" --set train.batch=4 --set train.sync_batch_norm=$sync >"$file"
+        echo "$1$([ $sync = yes ] || echo ', sync_batch_norm = no')|$ms|$file" >>"$folder/networks"
+    done
 }
 
 draw() {
@@ -116,26 +120,26 @@ draw() {
             read_profile($3)
             total = 0
             for (i = 1; i <= buckets; i++) total += values[i]
-            printf "%s: %.0f ms for 32 pictures of 224 pixels here; a step exchanges %d sums and %.1f million gradients\n", $1, $2, sums, total / 1e6
+            printf "%s: %.0f ms for 32 pictures of 224 pixels here; a step has %d exchanges for which all wait, and %.1f million gradients\n", $1, $2, sums, total / 1e6
             for (fast = 1; fast <= speed; fast += speed - 1)
                 for (wire = 10; wire <= 100; wire *= 10) {
-                    curve = sprintf("%s, %s, %d Gbit/s", $1, fast == 1 ? "this machine" : fast " times as fast", wire)
-                    row = sprintf("| %-46s", curve)
+                    curve = sprintf("%s, %d Gbit/s", $1, wire)
+                    row = sprintf("| %s | %s | %d", $1, fast == 1 ? "this one" : fast " times as fast", wire)
                     for (ranks = 1; ranks <= 1024; ranks *= 2) {
                         e = efficiency(ranks, $2 / 1000 / fast, wire)
-                        print ranks, 100 * e, curve >points
+                        if (fast > 1) print ranks, 100 * e, curve >points
                         if (ranks == 2 || ranks == 8 || ranks == 32 || ranks == 128 || ranks == 1024) row = row sprintf(" | %5.1f %%", 100 * e)
                     }
                     rows = rows row " |\n"
                 }
         }
         END {
-            printf "\n| share of the speed that is kept, on so many ranks | 2 | 8 | 32 | 128 | 1024 |\n|---|---|---|---|---|---|\n%s", rows
+            printf "\n| network | machine | Gbit/s | 2 ranks | 8 | 32 | 128 | 1024 |\n|---|---|---|---|---|---|---|---|\n%s", rows
         }
 END
     ) -v add="$(value add)" -v speed="$SPEED" -v l10=$LATENCY_10 -v l100=$LATENCY_100 -v m10=$MESSAGE_10 -v m100=$MESSAGE_100 \
         -v points="$folder/points" "$folder/networks"
-    "$build/bench/curves" "$out" 'What many ranks keep of their speed (32 pictures a rank)' 'ranks' 'of the speed, %' --log-x <"$folder/points" &&
+    "$build/bench/curves" "$out" "What ranks keep of their speed: 32 pictures a rank, machines $SPEED times as fast" ranks 'of the speed, %' --log-x <"$folder/points" &&
         echo "drawn: $out.png, $out.svg"
 }
 
