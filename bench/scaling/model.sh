@@ -60,7 +60,7 @@ check_network() { # check_network <name> <lines of [model]> <steps>
             four+=("$(side_by_side $ranks 4 "$folder/net.ini")")
             measured+=("$(ms $ranks 1 8 "$folder/net.ini" "$folder/run")")
         done
-        awk -f $model -f <(cat <<'END'
+        awk -f $model -f <(cat <<'AWK'
             BEGIN {
                 read_profile(file)
                 shard = (four - two) / 2
@@ -69,7 +69,7 @@ check_network() { # check_network <name> <lines of [model]> <steps>
                 printf "%-18s %5d %10.2f %10.2f %10.2f %10.2f %7.3f\n", name, ranks, shard, once, said, measured, said / measured
                 exit !(said / measured <= 1.1 && said / measured >= 0.9)
             }
-END
+AWK
         ) -v file="$folder/exchanged" -v name="$1" -v ranks=$ranks -v two="$(least "${two[@]}")" -v four="$(least "${four[@]}")" \
             -v measured="$(least "${measured[@]}")" -v exchange="$(value exchange)" -v byte="$(value byte)" -v add="$(value add)" ||
             status=1
@@ -110,7 +110,7 @@ draw() {
     mpirun --bind-to none -n 2 "$build/bench/exchanges" >"$folder/exchanges.json"
     describe 'ResNet-50' 'arch = resnet50'
     describe 'MobileNet v1' 'arch = mobilenet_v1'
-    awk -f $model -f <(cat <<'END'
+    awk -f $model -f <(cat <<'AWK'
         function efficiency(ranks, computing, wire,    alone) {
             alone = step_of(1, computing, 0, 0, add, 1)
             return alone / step_of(ranks, computing, latency[wire] + (ranks - 2) * message[wire], 8 / (wire * 1e9), add, 1)
@@ -136,7 +136,7 @@ draw() {
         END {
             printf "\n| network | machine | Gbit/s | 2 ranks | 8 | 32 | 128 | 1024 |\n|---|---|---|---|---|---|---|---|\n%s", rows
         }
-END
+AWK
     ) -v add="$(value add)" -v speed="$SPEED" -v l10=$LATENCY_10 -v l100=$LATENCY_100 -v m10=$MESSAGE_10 -v m100=$MESSAGE_100 \
         -v points="$folder/points" "$folder/networks"
     "$build/bench/curves" "$out" "What ranks keep of their speed: 32 pictures a rank, machines $SPEED times as fast" ranks 'of the speed, %' --log-x <"$folder/points" &&
