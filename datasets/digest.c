@@ -71,12 +71,13 @@ static void add_sample(const qat_dataset *d, int i, qat_data_digest *digest)
     digest->bytes += size > 0 ? size : 0;
 }
 
+/** By names: one without an ending, as records have, may be anything. */
 static bool has_jpeg(const qat_dataset *d)
 {
     bool found = false;
     for (int i = 0; d->kind->file && i < d->info.count && !found; i++) {
         const char *ending = strrchr(d->kind->file(d, i).name, '.');
-        found = ending && (!strcasecmp(ending, ".jpg") || !strcasecmp(ending, ".jpeg"));
+        found = !ending || !strcasecmp(ending, ".jpg") || !strcasecmp(ending, ".jpeg");
     }
     return found;
 }
@@ -84,13 +85,15 @@ static bool has_jpeg(const qat_dataset *d)
 /** Everything there is to say about the set, then what is said of each sample. */
 static qat_status close_digest(const qat_dataset *d, qat_data_digest *digest, qat_error *err)
 {
+    char decoder[128];
     qat_writer w = {0};
     qat_write_text(&w, "%s %d x %d x %d, %d classes, %d samples", d->kind->name, d->info.height,
                    d->info.width, d->info.channels, d->info.classes, d->info.count);
     if (d->jpeg_scale)
         qat_write_text(&w, ", JPEG at a smaller size");
+    qat_jpeg_decoder(decoder, sizeof decoder);
     if (has_jpeg(d))
-        qat_write_text(&w, ", JPEG by %s", qat_jpeg_decoder());
+        qat_write_text(&w, ", JPEG by %s", decoder);
     qat_write_u64(&w, (uint64_t)digest->bytes);
     for (int i = 0; i < digest->n; i++) {
         qat_write_u32(&w, digest->names[i]);
@@ -207,9 +210,10 @@ static void say_gap(const comparison *c, char *text, size_t max)
     bool const last = at >= c->now.n;
     name_of(c, last ? c->now.n - 1 : at, name, sizeof name);
     if (last && c->now.n == c->then.n)
-        (void)snprintf(text, max,
-                       "the files are the same, but something else decodes JPEG, or at "
-                       "another size");
+        (void)snprintf(text, max, "the files are the same, but not how they are read (%s)",
+                       has_jpeg(c->data[0]) ? "JPEG at another size, or by another library, or an "
+                                              "older version of qat began the run"
+                                            : "their kind, size or classes");
     else if (c->data[1])
         (void)snprintf(text, max, "nothing is new, so some of them are gone");
     else if (last)

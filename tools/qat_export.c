@@ -8,6 +8,7 @@
 #include "tools/common/plugins.h"
 #include "tools/common/ptq.h"
 #include "tools/export_format.h"
+#include "tools/ranks/ranks.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -17,7 +18,8 @@
 static int64_t reestimate_bn;
 static const char *data, *profile, *format, *form, *pack, *compact, *strip, *ram;
 static tool_list plugins;
-static int64_t samples, threads, opset;
+static int64_t samples, threads, opset, rank_timeout = RANKS_TIMEOUT;
+static const qat_ranks *ranks; /* NULL: this process is alone */
 static bool json, summary, raw_params, float_io, as_float;
 static const char *prefix, *section;
 static bool no_self_test, no_preprocessing, caller_arena, separate_weights, strict;
@@ -94,6 +96,7 @@ static const tool_option options[] = {
      0, 0},
     {"--threads", TOOL_INT, &threads, "N", "compute threads (default: one per processor)", 1,
      TOOL_THREADS_MAX},
+    RANKS_TIMEOUT_OPTION(&rank_timeout),
     {"--summary", TOOL_FLAG, &summary, NULL,
      "afterwards evaluate both networks on the test data and print a table", 0, 0},
     TOOL_MEMORY_OPTION(
@@ -113,7 +116,7 @@ static const tool me = {
     "                  [--ram BYTES]\n"
     "                  [--prefix NAME] [--section NAME] [--no-self-test]\n"
     "                  [--no-preprocessing] [--caller-arena] [--separate-weights] [--strict]\n"
-    "                  [--plugin FILE.so]... [--threads N] [--raw-params]\n"
+    "                  [--plugin FILE.so]... [--threads N] [--rank-timeout S] [--raw-params]\n"
     "                  [--summary] [--max-memory MIB] [--max-macs N] [--max-pixels N] [--json]",
     "Turns a trained network into a model of integers only: folds batch norm, quantizes, writes.\n"
     "It checks the model first: every number in the file agrees with the checkpoint; the engine\n"
@@ -389,13 +392,15 @@ static qat_status set_quant(qat_restored *restored, qat_error *err)
 /** Report a failure. If a check refused the model, also say whose mistake that is. */
 static int failed(const qat_error *err, bool refused)
 {
-    int const status = tool_failed(&me, err);
+    int const status = ranks ? TOOL_FAILED : tool_failed(&me, err);
     if (refused)
         fprintf(
             stderr,
             "qat-export: your recipe and your data are not the reason. This is a mistake in qat, "
             "or in a plugin of the network: please report it, with this message and the "
             "checkpoint\n");
+    if (ranks)
+        ranks_fail(ranks, me.name, tool_shown(err->message));
     return status;
 }
 
@@ -502,7 +507,11 @@ int main(int argc, char **argv)
                    made.format->name);
     if (float_io && as_float)
         tool_usage(&me, "--float-io is of integers: a float network takes real numbers anyway");
-    if (!tool_file_kind(args.items[0], &kind, NULL) && kind == TOOL_FILE_QM)
+    bool const is_qm = !tool_file_kind(args.items[0], &kind, NULL) && kind == TOOL_FILE_QM;
+    if (ranks_are_many() && (is_qm || as_float))
+        tool_usage(&me, "several processes share the verification of a checkpoint's integers, and "
+                        "nothing else: start one");
+    if (is_qm)
         return export_qm(args.items[0], args.items[1], &made);
     if (as_float)
         return export_float(args.items[0], args.items[1], &made);
@@ -525,7 +534,13 @@ int main(int argc, char **argv)
             "--reestimate-bn cannot be combined with --ptq, which folds batch norm beforehand");
     tool_check_data(&me, "--data", data, NULL);
     tool_ptq_apply(&me, &o);
-    tool_threads(threads);
+    if (ranks_are_many())
+        ranks = ranks_open(me.name, (int)rank_timeout);
+    bool const tells = !ranks || !ranks->rank;
+    o.ranks = ranks;
+    o.log = tells ? o.log : NULL;
+    o.tick = tells ? o.tick : NULL;
+    tool_threads(!threads && ranks ? ranks_threads() : threads);
     qat_status st = tool_restore(&restored, args.items[0], &plugins, &err);
     if (!st && raw_params)
         st = tool_use_raw_params(restored, args.items[0], &err);
@@ -537,12 +552,15 @@ int main(int argc, char **argv)
         st = qat_deploy(restored, args.items[1], &o, &result, &err);
     bool const refused = st == QAT_ERR_MISMATCH;
     tool_bar_clear();
-    if (!st && json)
+    if (!st && json && tells)
         print_json(args.items[1], &result, &made);
-    else if (!st)
+    else if (!st && tells)
         print_text(args.items[1], &result, &made);
-    if (!st && summary)
+    if (!st && summary && tells)
         st = summarise(restored, args.items[1], &result, &err);
     qat_restored_free(restored);
-    return st ? failed(&err, refused) : 0;
+    if (st)
+        return failed(&err, refused);
+    ranks_close(ranks);
+    return 0;
 }

@@ -16,7 +16,7 @@
 
 static tool_list sets, plugins;
 static const char *out_dir, *init, *progress;
-static int64_t threads, rank_timeout = 20;
+static int64_t threads, rank_timeout = RANKS_TIMEOUT;
 static const qat_ranks *ranks; /* NULL: this process is alone */
 static bool resume, overwrite, with_budget, dry_run, print_keys, print_ops;
 
@@ -40,10 +40,7 @@ static const tool_option options[] = {
      "choose the bits of each layer within the recipe's [budget], write them to\n"
      "DIR/budget.ini, and train with them; with --dry-run, choose only",
      0, 0},
-    {"--rank-timeout", TOOL_INT, &rank_timeout, "S",
-     "under mpirun: end all ranks when one has given no sign of life for S seconds\n"
-     "(default: 20)",
-     1, 86400},
+    RANKS_TIMEOUT_OPTION(&rank_timeout),
     {"--progress", TOOL_TEXT, &progress, "none|plain|bar|full",
      "what is shown of the run. plain: a line for each row of log.csv; bar (default): also a\n"
      "progress bar on a terminal; full: instead of it curves, the slowest layers, memory",
@@ -663,7 +660,7 @@ int main(int argc, char **argv)
             tool_usage(&me,
                        "--budget: a search runs in one process; mpirun can train with the bits "
                        "that it has chosen (DIR/budget.ini)");
-        ranks = ranks_open((int)rank_timeout);
+        ranks = ranks_open(me.name, (int)rank_timeout);
     }
     bool const failed =
         recipe && !print_ops && qat_recipe_tell_idle(recipe, &tool_log, &err) != QAT_OK;

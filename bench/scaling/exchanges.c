@@ -44,7 +44,8 @@ static void exchange(const qat_ranks *ranks, const buffers *b, size_t bytes, int
     for (int rank = 0; rank < ranks->count; rank++)
         for (int i = 0; rank != ranks->rank && i < messages; i++) {
             x.send[x.n_send++] = (qat_piece){rank, b->out, bytes};
-            x.receive[x.n_receive++] = (qat_piece){rank, b->in, bytes};
+            x.receive[x.n_receive] = (qat_piece){rank, b->in + (size_t)x.n_receive * bytes, bytes};
+            x.n_receive++;
         }
     if (ranks->begin(ranks->context, &x, &err) ||
         ranks->done(ranks->context, &x, true, &done, &err))
@@ -84,14 +85,14 @@ static double time_of_adding(float *a, const float *b)
 
 int main(void)
 {
-    const qat_ranks *ranks = ranks_open(60);
+    const qat_ranks *ranks = ranks_open("exchanges", 60);
     if (!ranks) {
         fputs("exchanges: start it by mpirun, with at least two processes\n", stderr);
         return 2;
     }
     size_t const pieces = (size_t)ranks->count * MESSAGES;
-    buffers const b = {calloc(1, BYTES), calloc(1, BYTES), calloc(pieces, sizeof(qat_piece)),
-                       calloc(pieces, sizeof(qat_piece))};
+    buffers const b = {calloc(1, BYTES), calloc((size_t)ranks->count, BYTES),
+                       calloc(pieces, sizeof(qat_piece)), calloc(pieces, sizeof(qat_piece))};
     if (!b.out || !b.in || !b.send || !b.receive)
         abort();
     double const one = time_of(ranks, &b, 8, 1, SMALL);

@@ -6,8 +6,10 @@
  * error here: libjpeg would fill the gap with grey. An end marker may be missing if all data are
  * there.
  */
+#define _GNU_SOURCE /* dladdr, realpath */
 #include "datasets/pictures/picture.h"
 
+#include <dlfcn.h>
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -276,9 +278,18 @@ static qat_status guarded(reader *r, qat_picture *p, qat_error *err)
 #define TEXT_OF(value)    #value
 #define VERSION_OF(value) TEXT_OF(value)
 
-const char *qat_jpeg_decoder(void)
+void qat_jpeg_decoder(char *text, size_t max)
 {
-    return "libjpeg-turbo " VERSION_OF(LIBJPEG_TURBO_VERSION);
+    Dl_info found;
+    void *address;
+    boolean (*const function)(j_decompress_ptr) = jpeg_start_decompress;
+    memcpy(&address, &function, sizeof address);
+    bool const known = dladdr(address, &found) && found.dli_fname;
+    char *path = known ? realpath(found.dli_fname, NULL) : NULL;
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    (void)snprintf(text, max, "libjpeg-turbo " VERSION_OF(LIBJPEG_TURBO_VERSION) "%s%.80s",
+                   slash ? ", " : "", slash ? slash + 1 : "");
+    free(path);
 }
 
 qat_status qat_picture_read_jpeg(qat_picture *picture, const qat_picture_file *file, qat_error *err)

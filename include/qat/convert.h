@@ -8,6 +8,7 @@
 
 #include "qat/certify.h"
 #include "qat/quant.h"
+#include "qat/ranks.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -132,6 +133,13 @@ void qat_verifier_free(qat_verifier *verifier);
 qat_status qat_verifier_batch(qat_verifier *verifier, const void *const *inputs,
                               const float *const *real_inputs, int batch, qat_error *err);
 const qat_compare *qat_verifier_result(qat_verifier *verifier);
+/**
+ * Join what all ranks found, each on samples of its own. All must call it, once, after their
+ * batches. It is an error if one of them verified another file.
+ * @param samples  set to the number of samples of all ranks
+ */
+qat_status qat_verifier_join(qat_verifier *verifier, const qat_ranks *ranks, const void *qm,
+                             size_t qm_bytes, int64_t *samples, qat_error *err);
 /** How many distinct codes a tensor of the graph took over all samples; 0 if no op writes it. */
 int qat_verifier_codes(const qat_verifier *verifier, int tensor);
 /** The layers checked so far, in execution order; none if eval is NULL. */
@@ -193,6 +201,11 @@ typedef struct qat_export_options {
      */
     qat_graph *certify_real, *certify_simulated;
     int certify_batch, certify_samples;
+    /**
+     * Ranks that share the verification: `next` gives each of them samples of its own, and the
+     * result has the figures of all. NULL: this process is alone.
+     */
+    const qat_ranks *ranks;
 } qat_export_options;
 
 typedef struct qat_export_result {

@@ -317,10 +317,11 @@ typedef struct qat_data_digest {
 qat_status qat_dataset_digest(const qat_dataset *dataset, qat_data_digest *digest, qat_error *err);
 void qat_data_digest_free(qat_data_digest *digest);
 /**
- * What decodes JPEG in this build, for example "libjpeg-turbo 2.1.5", or "nothing". Another version
- * may give other pixels, so the digest of data with JPEG files has it.
+ * What decodes JPEG: the version of the build, and the library that is loaded, for example
+ * "libjpeg-turbo 2.1.5, libjpeg.so.62.3.0"; or "nothing". Another library may give other pixels, so
+ * the digest of data with JPEG files has it.
  */
-const char *qat_jpeg_decoder(void);
+void qat_jpeg_decoder(char *text, size_t max);
 /**
  * Compare digests of now with digests of an earlier time. QAT_OK means that both splits are
  * unchanged. Otherwise the result is QAT_ERR_ARGUMENT. The message then has both numbers of samples

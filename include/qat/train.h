@@ -555,6 +555,11 @@ typedef struct qat_deploy_options {
     /** Writes the certified model to the path in another form; NULL: the .qm is written. */
     qat_status (*write)(void *context, const qi_host *model, const char *path, qat_error *err);
     void *write_context;
+    /**
+     * Processes that share the verification: all call qat_deploy with the same options, and each
+     * runs samples of its own. Rank 0 writes the file. NULL: this process is alone.
+     */
+    const qat_ranks *ranks;
 } qat_deploy_options;
 
 /** A model with states, frame by frame against the model of whole sequences. */

@@ -62,5 +62,7 @@ void qat_layers_free(qat_layers *layers);
 void qat_layers_batch(qat_layers *layers, const qat_exact *exact, int batch);
 int qat_layers_count(const qat_layers *layers);
 const qat_layer_check *qat_layers_at(const qat_layers *layers, int i);
+/** Add what was found in other samples of this layer. */
+void qat_layers_join(qat_layers *layers, int i, const qat_layer_check *other);
 
 #endif

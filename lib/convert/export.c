@@ -217,6 +217,17 @@ static qat_status judge_signal(const struct exporter *e, qat_export_result *resu
     return st ? qat_fail(err, st, "export refused: %s", inner.message) : QAT_OK;
 }
 
+static qat_status judge_bytes(const qat_export_result *result, qat_error *err)
+{
+    const qat_compare *c = &result->compare;
+    if (!c->differing)
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_MISMATCH,
+                    "export refused: %lld of %lld bytes differ between the engine and the exact "
+                    "evaluation, first in %s",
+                    (long long)c->differing, (long long)c->bytes, c->first);
+}
+
 static qat_status verify_batch(struct exporter *e, int samples, qat_export_result *result,
                                qat_error *err)
 {
@@ -225,13 +236,8 @@ static qat_status verify_batch(struct exporter *e, int samples, qat_export_resul
     qat_status const compared = st ? st : compare_signal(e, samples, result, err);
     result->samples += samples;
     result->compare = *qat_verifier_result(e->verifier);
-    if (!st && result->compare.differing > 0)
-        return qat_fail(
-            err, QAT_ERR_MISMATCH,
-            "export refused: %lld of %lld bytes differ between the engine and the exact "
-            "evaluation, first in %s",
-            (long long)result->compare.differing, (long long)result->compare.bytes,
-            result->compare.first);
+    if (!st && judge_bytes(result, err))
+        return QAT_ERR_MISMATCH;
     return compared ? compared : judge_layers(e, err);
 }
 
@@ -245,6 +251,17 @@ static qat_status verify_random(struct exporter *e, qat_export_result *result, q
         set_random_inputs(e, qat_hash(stream, (uint64_t)done), n);
         st = verify_batch(e, n, result, err);
     }
+    return st;
+}
+
+/** Add what the other ranks found. One that found a mistake has ended all of them. */
+static qat_status join_ranks(const struct exporter *e, qat_export_result *result, qat_error *err)
+{
+    if (!e->options->ranks)
+        return QAT_OK;
+    qat_status const st = qat_verifier_join(e->verifier, e->options->ranks, result->qm,
+                                            result->qm_bytes, &result->samples, err);
+    result->compare = *qat_verifier_result(e->verifier);
     return st;
 }
 
@@ -266,8 +283,9 @@ static qat_status verify_data(struct exporter *e, qat_export_result *result, qat
         if (st)
             return st;
     }
-    return result->samples > 0
-               ? QAT_OK
+    qat_status const st = join_ranks(e, result, err);
+    return st || result->samples > 0
+               ? st
                : qat_fail(err, QAT_ERR_STATE, "export: the verification data holds no sample");
 }
 

@@ -141,6 +141,21 @@ const qat_layer_check *qat_layers_at(const qat_layers *layers, int i)
     return &layers->layers[i].check;
 }
 
+void qat_layers_join(qat_layers *layers, int i, const qat_layer_check *other)
+{
+    qat_layer_check *check = &layers->layers[i].check;
+    check->values += other->values;
+    check->differing += other->differing;
+    check->far += other->far;
+    if (other->quanta <= check->quanta)
+        return;
+    check->quanta = other->quanta;
+    check->sample = other->sample;
+    check->value = other->value;
+    check->real = other->real;
+    check->code = other->code;
+}
+
 /* ------------------------------------------------------------------ comparing */
 
 /** One layer and one batch. */

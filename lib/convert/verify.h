@@ -61,5 +61,7 @@ struct qat_verifier {
  * @return compared tensors that the engine has written, in all samples
  */
 int64_t qat_verify_lanes(qat_verifier *v);
+/** Add counts of other samples. */
+void qat_compare_add(qat_compare *sum, const qat_compare *other);
 
 #endif

@@ -145,6 +145,19 @@ static void run_lane(void *context, int tile, int thread)
 
 /* ------------------------------------------------------------------ all lanes */
 
+void qat_compare_add(qat_compare *sum, const qat_compare *c)
+{
+    sum->bytes += c->bytes;
+    sum->differing += c->differing;
+    sum->simulated_bytes += c->simulated_bytes;
+    sum->simulated_differing += c->simulated_differing;
+    sum->simulated_far += c->simulated_far;
+    sum->output_bytes += c->output_bytes;
+    sum->output_simulated_differing += c->output_simulated_differing;
+    if (c->simulated_max_quanta > sum->simulated_max_quanta)
+        sum->simulated_max_quanta = c->simulated_max_quanta;
+}
+
 /**
  * Add the counts of all lanes for this batch. The first difference is that of the lowest sample.
  */
@@ -157,15 +170,7 @@ static int64_t add_lanes(qat_verifier *v)
         struct qat_lane *lane = &v->lanes[i];
         const qat_compare *c = &lane->counts;
         visits += lane->visits;
-        sum->bytes += c->bytes;
-        sum->differing += c->differing;
-        sum->simulated_bytes += c->simulated_bytes;
-        sum->simulated_differing += c->simulated_differing;
-        sum->simulated_far += c->simulated_far;
-        sum->output_bytes += c->output_bytes;
-        sum->output_simulated_differing += c->output_simulated_differing;
-        if (c->simulated_max_quanta > sum->simulated_max_quanta)
-            sum->simulated_max_quanta = c->simulated_max_quanta;
+        qat_compare_add(sum, c);
         if (!had_first && lane->first_at >= 0 && (first_at < 0 || lane->first_at < first_at)) {
             first_at = lane->first_at;
             memcpy(sum->first, c->first, sizeof sum->first);

@@ -95,9 +95,11 @@ static qat_status compare_stream(const qat_deploy_feed *of, const qi_host *step,
                                  qat_streamed *result, qat_error *err)
 {
     const qat_restored *r = of->whole->restored;
+    qat_deploy_options alone = *of->options;
     qat_deploy_feed f = {.batch = of->batch};
     char why[512];
-    qat_status st = qat_feed_open(&f, r, of->options, why, err);
+    alone.ranks = NULL;
+    qat_status st = qat_feed_open(&f, r, &alone, why, err);
     if (!st)
         st = qat_deploy_compare_stream(of->whole->host, step, (int)r->recipe->model.steps, &f,
                                        result, err);
@@ -117,12 +119,14 @@ static qat_status deploy_step(const qat_deploy_feed *f, const qi_host *host, con
     qat_restored step = *f->restored;
     qat_checkpoint checkpoint = *step.checkpoint;
     qat_whole const whole = {host, f->restored};
+    qat_deploy_options alone = *f->options; /* rank 0 does it */
+    alone.ranks = NULL;
     step.checkpoint = &checkpoint;
     step.one_step = true;
     qat_status st = qat_network_build_step(&step.float_graph, step.registry, step.recipe,
                                            &checkpoint.input, err);
     if (!st)
-        st = deploy(&step, path, f->options, &whole, &made, err);
+        st = deploy(&step, path, &alone, &whole, &made, err);
     qat_graph_free(step.float_graph);
     if (st)
         return st;
@@ -162,6 +166,7 @@ static qat_status export_verified(const qat_restored *r, const char *path,
                                   qat_error *err)
 {
     const qat_input_info *in = &r->checkpoint->input;
+    bool const is_first = !o->ranks || !o->ranks->rank;
     qat_export_options e = {.profile = qat_deploy_profile(r, o),
                             .channels = qat_takes_bytes(in) ? in->channels : 0,
                             .mean = in->mean,
@@ -178,10 +183,11 @@ static qat_status export_verified(const qat_restored *r, const char *path,
                             .finish = finish,
                             .finish_context = r,
                             .certify = &source->source,
-                            .certify_real = source->real,
-                            .certify_simulated = source->simulated,
+                            .certify_real = is_first ? source->real : NULL,
+                            .certify_simulated = is_first ? source->simulated : NULL,
                             .certify_batch = QAT_CERTIFY_BATCH,
-                            .certify_samples = QAT_CERTIFY_SAMPLES};
+                            .certify_samples = QAT_CERTIFY_SAMPLES,
+                            .ranks = f->data ? o->ranks : NULL};
     qat_export_result exported = {0};
     const char **labels = all_labels(r);
     if (!labels)
@@ -194,7 +200,7 @@ static qat_status export_verified(const qat_restored *r, const char *path,
     result->samples = exported.samples;
     result->qm_bytes = (int64_t)exported.qm_bytes;
     result->arena_bytes = (int64_t)exported.arena_bytes;
-    if (!st)
+    if (!st && is_first)
         st = certify_and_write(source, &exported, path, f, e.kernels, result, err);
     free(exported.qm);
     return st;

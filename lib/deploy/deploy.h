@@ -32,7 +32,8 @@ typedef struct qat_deploy_feed {
     qat_loader *loader;
     const qat_deploy_options *options;
     int64_t done, total;
-    int batch;   /* samples per batch */
+    int64_t batches; /* that came, of all ranks */
+    int batch;       /* samples per batch */
     bool pixels; /* or codes of sounds: batches are bytes */
     const void *input[1];
 } qat_deploy_feed;

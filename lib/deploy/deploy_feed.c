@@ -2,10 +2,13 @@
 #include "deploy/deploy.h"
 
 #include "checkpoint/restore.h"
+#include "deploy/certified_source.h"
 #include "deploy/integer_model.h"
 #include "evaluate/data.h"
 
 #include <stdio.h>
+
+enum { FIRST = QAT_CERTIFY_SAMPLES / QAT_CERTIFY_BATCH }; /* batches */
 
 qat_status qat_feed_open(qat_deploy_feed *f, const qat_restored *r, const qat_deploy_options *o,
                          char why[512], qat_error *err)
@@ -40,23 +43,58 @@ void qat_feed_close(qat_deploy_feed *f)
     qat_dataset_close(f->data);
 }
 
+/** Rank 0 takes the first batches, which have the samples of the certificate; the rest is dealt. */
+static bool is_own(const qat_deploy_feed *f, int64_t batch)
+{
+    const qat_ranks *ranks = f->options->ranks;
+    if (!ranks)
+        return true;
+    return batch < FIRST ? !ranks->rank : batch % ranks->count == ranks->rank;
+}
+
+/** Of the loader, too, which then decodes no others. */
+static qat_status take_own(const qat_deploy_feed *f, qat_error *err)
+{
+    const qat_ranks *ranks = f->options->ranks;
+    int64_t const at = f->batches;
+    if (!ranks || at != (ranks->rank ? 0 : FIRST))
+        return QAT_OK;
+    qat_loader_take_batches(f->loader, ranks->rank, ranks->count);
+    return qat_loader_seek(f->loader, 0, (int)at, err);
+}
+
+/** The next batch. One of another rank has no samples. */
+static qat_status next_batch(qat_deploy_feed *f, const qat_batch **batch, int *count,
+                             qat_error *err)
+{
+    int64_t const left = f->total - f->done;
+    qat_status st = take_own(f, err);
+    if (!st)
+        st = qat_loader_next(f->loader, batch, err);
+    int const n = left < f->batch ? (int)left : f->batch;
+    *count = is_own(f, f->batches) ? n : 0;
+    f->done += n;
+    f->batches++;
+    return st;
+}
+
 qat_status qat_feed_next(void *context, int max_batch, qat_export_batch *out, qat_error *err)
 {
     qat_deploy_feed *f = context;
+    const qat_deploy_options *o = f->options;
     const qat_batch *batch = NULL;
-    *out = (qat_export_batch){0};
-    if (f->options->tick && !f->options->tick(f->options->context, f->done, f->total))
-        return qat_fail(err, QAT_ERR_STATE, "stopped after %lld of %lld samples",
-                        (long long)f->done, (long long)f->total);
-    if (f->done >= f->total)
-        return QAT_OK;
-    qat_status const st = qat_loader_next(f->loader, &batch, err);
-    if (st)
-        return st;
-    int64_t const left = f->total - f->done;
-    out->count = batch->count < left ? batch->count : (int)left;
-    f->input[0] = f->pixels ? (const void *)batch->bytes : (const void *)batch->real;
-    out->inputs = f->input;
-    f->done += out->count;
-    return QAT_OK;
+    *out = (qat_export_batch){.inputs = f->input};
+    for (;;) {
+        if (o->tick && !o->tick(o->context, f->done, f->total))
+            return qat_fail(err, QAT_ERR_STATE, "stopped after %lld of %lld samples",
+                            (long long)f->done, (long long)f->total);
+        if (f->done >= f->total)
+            return QAT_OK;
+        qat_status const st = next_batch(f, &batch, &out->count, err);
+        if (st)
+            return st;
+        f->input[0] = f->pixels ? (const void *)batch->bytes : (const void *)batch->real;
+        if (out->count)
+            return QAT_OK;
+    }
 }

@@ -3,6 +3,7 @@
 
 #include "autograd/conv/product.h"
 #include "base/files/file.h"
+#include "base/gather.h"
 #include "base/sha256.h"
 #include "recipe/recipe.h"
 
@@ -103,27 +104,6 @@ static void describe(const qat_trainer *t, qat_status st, const qat_error *why, 
     describe_processor(r->processor, sizeof r->processor);
 }
 
-static qat_status exchange(const qat_ranks *ranks, record *all, qat_error *err)
-{
-    size_t const n = (size_t)ranks->count;
-    qat_piece *pieces = calloc(2 * n, sizeof *pieces);
-    qat_exchange x = {.channel = CHANNEL, .send = pieces, .receive = pieces + n};
-    bool done;
-    if (!pieces)
-        return qat_out_of_memory(err, "ranks");
-    for (int rank = 0; rank < ranks->count; rank++) {
-        if (rank == ranks->rank)
-            continue;
-        pieces[x.n_send++] = (qat_piece){rank, &all[ranks->rank], sizeof *all};
-        pieces[n + (size_t)x.n_receive++] = (qat_piece){rank, &all[rank], sizeof *all};
-    }
-    qat_status st = ranks->begin(ranks->context, &x, err);
-    if (!st)
-        st = ranks->done(ranks->context, &x, true, &done, err);
-    free(pieces);
-    return st;
-}
-
 static qat_status differs(const record *r, const record *first, const char *what,
                           const char *advice, qat_error *err)
 {
@@ -170,7 +150,7 @@ qat_status qat_trainer_agree(qat_trainer *t, qat_status st, qat_error *err)
         return qat_out_of_memory(err, "ranks");
     t->agreed = true;
     describe(t, st, err, &all[t->ranks->rank]);
-    qat_status agreed = exchange(t->ranks, all, err);
+    qat_status agreed = qat_ranks_gather(t->ranks, CHANNEL, all, sizeof *all, err);
     if (!agreed && all[0].failed) /* as without other ranks */
         agreed = qat_fail(err, (qat_status)all[0].failed, "%s", all[0].message);
     for (int rank = 1; !agreed && rank < t->ranks->count; rank++)

@@ -1,5 +1,5 @@
 /**
- * The ranks of qat-train: the processes that mpirun started. Without MPI in the build, or without
+ * The ranks of a command: the processes that mpirun started. Without MPI in the build, or without
  * mpirun, there is one process.
  */
 #ifndef TOOLS_RANKS_H
@@ -7,12 +7,23 @@
 
 #include "qat/ranks.h"
 
+/** The option --rank-timeout of a command; seconds. */
+#define RANKS_TIMEOUT 20
+#define RANKS_TIMEOUT_OPTION(variable)                                                             \
+    {                                                                                              \
+        "--rank-timeout", TOOL_INT, (variable), "S",                                               \
+            "under mpirun: end all ranks when one has given no sign of life for S seconds\n"       \
+            "(default: 20)",                                                                       \
+            1, 86400                                                                               \
+    }
+
 /**
  * Find the other ranks. Call it once, before threads are started. From then on, a rank that shows
  * no sign of life for `timeout` seconds ends the run in all others.
+ * @param program  for messages
  * @return NULL: this process is alone; else freed by ranks_close
  */
-const qat_ranks *ranks_open(int timeout);
+const qat_ranks *ranks_open(const char *program, int timeout);
 /** Was this process started by mpirun, or srun, as one of several? */
 bool ranks_are_many(void);
 /**

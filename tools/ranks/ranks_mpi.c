@@ -221,7 +221,7 @@ static void gather_names(mpi_ranks *m)
     MPI_Allgather(mine, sizeof mine, MPI_CHAR, m->names, sizeof mine, MPI_CHAR, m->pieces);
 }
 
-static bool start(mpi_ranks *m)
+static bool start(mpi_ranks *m, const char *program)
 {
     MPI_Comm_rank(MPI_COMM_WORLD, &m->table.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &m->table.count);
@@ -229,10 +229,10 @@ static bool start(mpi_ranks *m)
     MPI_Comm_dup(MPI_COMM_WORLD, &m->life);
     MPI_Comm_set_errhandler(m->pieces, MPI_ERRORS_RETURN);
     if (m->table.count < 2) {
-        fputs(
-            "qat-train: started as one of several processes, but MPI knows of one: use the mpirun "
-            "of the MPI that the build has\n",
-            stderr);
+        fprintf(stderr,
+                "%s: started as one of several processes, but MPI knows of one: use the mpirun of "
+                "the MPI that the build has\n",
+                program);
         MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
     }
     m->names = calloc((size_t)m->table.count, sizeof *m->names);
@@ -243,7 +243,7 @@ static bool start(mpi_ranks *m)
     return !m->watched || !pthread_create(&m->watcher, NULL, watch, m);
 }
 
-const qat_ranks *ranks_open(int timeout)
+const qat_ranks *ranks_open(const char *program, int timeout)
 {
     int provided = MPI_THREAD_SINGLE;
     mpi_ranks *m = ranks_are_many() ? calloc(1, sizeof *m) : NULL;
@@ -254,7 +254,7 @@ const qat_ranks *ranks_open(int timeout)
     m->table = (qat_ranks){.context = m, .begin = begin, .done = done, .name = name};
     m->timeout = timeout;
     m->watched = provided >= MPI_THREAD_MULTIPLE;
-    if (!start(m)) {
+    if (!start(m, program)) {
         fputs("out of memory\n", stderr);
         MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
     }

@@ -4,12 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-const qat_ranks *ranks_open(int timeout)
+const qat_ranks *ranks_open(const char *program, int timeout)
 {
     (void)timeout;
     if (ranks_are_many())
         ranks_fail(
-            NULL, "qat-train",
+            NULL, program,
             "started as one of several processes, but this build has no MPI (-Dmpi=enabled)");
     return NULL;
 }

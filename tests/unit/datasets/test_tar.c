@@ -584,8 +584,9 @@ START_TEST(another_decoding_is_noticed)
     const qat_dataset *const both[] = {d[1], d[1]};
     qat_data_digest const then[] = {digest[0], digest[0]}, now[] = {digest[1], digest[1]};
     ck_assert_int_eq(qat_dataset_compare(both, now, then, &err), QAT_ERR_ARGUMENT);
-    ck_assert_msg(strstr(err.message, "20 samples now, 20 then; the files are the same") != NULL,
-                  "%s", err.message);
+    ck_assert_msg(
+        strstr(err.message, "20 samples now, 20 then; the files are the same, but not how") != NULL,
+        "%s", err.message);
     for (int i = 0; i < 2; i++) {
         qat_data_digest_free(&digest[i]);
         qat_dataset_close(d[i]);
