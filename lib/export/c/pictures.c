@@ -4,12 +4,17 @@
 
 #include "infer/kernels/picture_filter.h"
 
-enum { SMALL_SIDE = 32767 }; /* QK_MOST_SIDE without QK_LARGE */
+enum { SMALL_SIDE = 32767 }; /* QK_MOST_SIDE and QK_MOST_RESIZED without QK_LARGE */
 
 /** Are there settings of a central crop? */
 static bool is_cropped(const co *o)
 {
     return qi_model_preprocessing(o->model)->central_crop != 0;
+}
+
+bool co_has_large_pictures(const co *o)
+{
+    return is_cropped(o) || qi_model_preprocessing(o->model)->resize_short > SMALL_SIDE;
 }
 
 static const char *row_function(const co *o)
@@ -68,14 +73,18 @@ void co_write_pictures_header(co *o)
                    QK_RGB565_BIG);
     co_write_memory_bytes(o, sizeof(qk_picture_state) +
                                  4 * co_picture_sums(qi_model_preprocessing(o->model)));
+    bool const is_large = co_has_large_pictures(o);
     qat_write_text(&o->h,
                    "\n/* Makes the input of a picture of any size: resizes it, and cuts out the "
                    "part, as in training.\n   Returns 0, or -1: a side is not 1 to %d, or the "
-                   "format is none of these%s. */\n",
-                   co_needs_feature(o, "QK_LARGE") ? QK_MOST_SIDE : SMALL_SIDE,
-                   qi_model_preprocessing(o->model)->resize_short
-                       ? ", or the part is larger than the resized picture"
-                       : "");
+                   "format is none of these",
+                   is_large ? QK_MOST_SIDE : SMALL_SIDE);
+    if (qi_model_preprocessing(o->model)->resize_short)
+        qat_write_text(&o->h,
+                       ", or the\n   part is larger than the resized picture, or a side of the "
+                       "resized picture is above %d",
+                       is_large ? QK_MOST_RESIZED : SMALL_SIDE);
+    qat_write_text(&o->h, ". */\n");
     write_picture_head(o, &o->h);
     qat_write_text(&o->h,
                    ";\n\n/* The same row by row, as a camera sends them: start, with the same "

@@ -12,6 +12,8 @@ void co_write_memory_bytes(co *o, size_t bytes);
 /* ------------------------------------------------------------------ pictures.c */
 
 void co_need_pictures(co *o);
+/** May a side be above 32767, of the picture or resized? Then kernels divide 64 bits (QK_LARGE). */
+bool co_has_large_pictures(const co *o);
 qat_status co_write_pictures(co *o);
 void co_write_pictures_header(co *o);
 /** Sums of squeezed rows, in words. */

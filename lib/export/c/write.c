@@ -1,5 +1,5 @@
 /** Writes a model as a C file and its header. */
-#include "export/c/out.h"
+#include "export/c/preprocessing.h"
 
 #include "infer/model/model.h"
 
@@ -48,7 +48,7 @@ bool co_needs_feature(const co *o, const char *feature)
     bool is_known = !strcmp(feature, "QK_FRACTION") || !strcmp(feature, "QK_WIDE") ||
                     !strcmp(feature, "QK_PACKED") || !strcmp(feature, "QK_NARROW_SHIFT") ||
                     !strcmp(feature, "QK_LARGE");
-    bool is_needed = !strcmp(feature, "QK_LARGE") && qi_model_preprocessing(o->model)->central_crop;
+    bool is_needed = !strcmp(feature, "QK_LARGE") && co_has_large_pictures(o);
     int rounding = -1;
     for (int i = 0; i < 3; i++)
         if (!strcmp(feature, roundings[i].name))
