@@ -278,8 +278,7 @@ static const qat_key keys[] = {
         "own, which saves messages between ranks"),
     BOOL(train, asynchronous, "no",
          "under mpirun: rank 0 keeps the parameters, the other ranks each send it gradients of "
-         "whole "
-         "batches, which it applies as they come. The result is not reproducible"),
+         "whole batches, which it applies as they come. The result is not reproducible"),
     INT(train, eval_batch, "100", 1, 65536, "samples per batch of an evaluation"),
     INT(train, seed, "1", 0, 9e15,
         "seed of initial weights, order of the data, augmentation and dropout"),

@@ -210,7 +210,7 @@ void shard_steps(struct outcome *o, const struct setting *how, int shards, const
 void set_settings(struct setting settings[SETTINGS])
 {
     for (int i = 0; i < SETTINGS; i++) {
-        settings[i] = (struct setting){.quantized = i > 2 && i != OF_BATCH,
+        settings[i] = (struct setting){.quantized = i >= TWO_PASS && i != OF_BATCH,
                                        .split = i >= OF_BATCH,
                                        .quant = qat_quant_defaults()};
         settings[i].quant.weight_delay = settings[i].quant.activation_delay = 1;
@@ -220,15 +220,16 @@ void set_settings(struct setting settings[SETTINGS])
     settings[1].loss = TWO;
     settings[2].name = "float, a loss of one's own";
     settings[2].loss = OWN;
-    settings[3].name = "two_pass";
-    settings[4].name = "one_pass";
-    settings[4].quant.bn_fold = QAT_FOLD_ONE_PASS;
-    settings[5].name = "lsq";
-    (void)snprintf(settings[5].quant.weight_ranges, sizeof settings[5].quant.weight_ranges, "lsq");
-    (void)snprintf(settings[5].quant.activation_ranges, sizeof settings[5].quant.activation_ranges,
+    settings[TWO_PASS].name = "two_pass";
+    settings[ONE_PASS].name = "one_pass";
+    settings[ONE_PASS].quant.bn_fold = QAT_FOLD_ONE_PASS;
+    settings[LSQ].name = "lsq";
+    (void)snprintf(settings[LSQ].quant.weight_ranges, sizeof settings[LSQ].quant.weight_ranges,
                    "lsq");
-    settings[5].quant.learn_delay = 1;
-    settings[6].name = "float, split";
+    (void)snprintf(settings[LSQ].quant.activation_ranges,
+                   sizeof settings[LSQ].quant.activation_ranges, "lsq");
+    settings[LSQ].quant.learn_delay = 1;
+    settings[OF_BATCH].name = "float, split";
     settings[7].name = "two_pass, split";
     settings[8].name = "one_pass, split";
     settings[8].quant.bn_fold = QAT_FOLD_ONE_PASS;

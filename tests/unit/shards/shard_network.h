@@ -20,7 +20,8 @@ struct setting {
     const char *name;
 };
 
-enum { OF_BATCH = 6, SETTINGS = 9 }; /* those below OF_BATCH have the whole batch's batch norm */
+/** Settings; those below OF_BATCH have the whole batch's batch norm. */
+enum { TWO_PASS = 3, ONE_PASS, LSQ, OF_BATCH, SETTINGS = 9 };
 
 void set_settings(struct setting settings[SETTINGS]);
 

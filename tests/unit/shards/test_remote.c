@@ -3,6 +3,7 @@
  * observed updates the first one, also when it is late.
  */
 #include "autograd/shards/shards.h"
+#include "tests/common/suite.h"
 #include "tests/unit/shards/shard_network.h"
 
 #include <stdlib.h>
@@ -146,7 +147,7 @@ START_TEST(late_ranges)
 {
     struct setting settings[SETTINGS];
     set_settings(settings);
-    struct setting how = settings[5]; /* lsq */
+    struct setting how = settings[LSQ];
     how.quant.learn_delay = 2;
     struct pair p = open_pair(&how);
     ck_assert(changes(&p, "/range", 0, 0));
@@ -165,7 +166,7 @@ START_TEST(late_batch_norm)
 {
     struct setting settings[SETTINGS];
     set_settings(settings);
-    for (int k = 3; k < 5; k++) { /* two_pass, one_pass */
+    for (int k = TWO_PASS; k <= ONE_PASS; k++) {
         struct setting how = settings[k];
         how.quant.bn_freeze_delay = 2;
         struct pair p = open_pair(&how);
@@ -190,9 +191,5 @@ int main(void)
     tcase_add_test(tcase, late_ranges);
     tcase_add_test(tcase, late_batch_norm);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int const failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return test_run_suite(suite);
 }

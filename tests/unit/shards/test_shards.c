@@ -4,6 +4,7 @@
  */
 #include "autograd/shards/tree.h"
 #include "qat/runtime.h"
+#include "tests/common/suite.h"
 #include "tests/unit/shards/shard_network.h"
 #include "tests/unit/shards/thread_ranks.h"
 
@@ -233,9 +234,5 @@ int main(void)
     tcase_add_test(tcase, memory);
     tcase_add_test(tcase, too_many);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int const failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return test_run_suite(suite);
 }

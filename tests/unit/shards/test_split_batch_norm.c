@@ -1,4 +1,5 @@
 /** Batch norm of each shard, against graphs that know nothing of each other. */
+#include "tests/common/suite.h"
 #include "tests/unit/shards/shard_network.h"
 
 #include <stdlib.h>
@@ -121,9 +122,5 @@ int main(void)
     tcase_set_timeout(tcase, 120);
     tcase_add_test(tcase, split_batch_norm_is_that_of_each_shard);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int const failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return test_run_suite(suite);
 }
