@@ -342,7 +342,8 @@ typedef struct qat_train_options {
     const qat_log *log;
     const char *const *plugins; /* files to open instead of those of the recipe's plugin.path */
     int n_plugins;              /* 0: those of the recipe */
-    uint64_t memory;            /* the most bytes of one graph, of the teacher too; 0: no limit */
+    uint64_t memory; /* the most bytes of one graph, of the teacher too, and in asynchronous runs of
+                        one with the messages of all workers; 0: no limit */
     const qat_ranks *ranks; /* the processes that train together, each of which calls qat_train with
                                the same recipe; rank 0 writes the files. NULL: this one alone */
 } qat_train_options;

@@ -1,4 +1,6 @@
 /** The server of asynchronous training; opening and closing of both sides. */
+#include "fakequant/bits.h"
+#include "recipe/recipe.h"
 #include "train/asynchronous.h"
 #include "train/asynchronous/link.h"
 
@@ -13,15 +15,22 @@ const char qat_async_header[] =
 
 /* ------------------------------------------------------------------ opening, closing */
 
-/** The server decodes no samples. A worker takes every n-th batch of an epoch, at least one. */
-static void take_batches(const qat_trainer *t)
+/** The server decodes no samples. Each of n workers takes every n-th batch of an epoch. */
+static qat_status take_batches(const qat_trainer *t, qat_error *err)
 {
     int const workers = t->ranks->count - 1, batches = qat_loader_batches(t->loader);
-    int const every = workers < batches ? workers : batches;
+    if (workers > batches)
+        return qat_fail(
+            err, QAT_ERR_ARGUMENT,
+            "train.asynchronous: %d workers, but an epoch has %d %s (train.batch = %d): "
+            "start at most %d processes, or make the batches smaller",
+            workers, batches, batches == 1 ? "batch" : "batches", (int)t->recipe->train.batch,
+            batches + 1);
     if (t->ranks->rank == 0)
         qat_loader_take_samples(t->loader, 0, 0);
     else
-        qat_loader_take_batches(t->loader, (t->ranks->rank - 1) % every, every);
+        qat_loader_take_batches(t->loader, t->ranks->rank - 1, workers);
+    return QAT_OK;
 }
 
 qat_status qat_async_open(qat_trainer *t, qat_error *err)
@@ -35,15 +44,19 @@ qat_status qat_async_open(qat_trainer *t, qat_error *err)
     if (!t->async)
         return qat_out_of_memory(err, "train.asynchronous");
     t->async->ranks = t->ranks;
-    take_batches(t);
-    return QAT_OK;
+    return take_batches(t, err);
 }
 
+/**
+ * After an error messages may still be on their way, and the table of ranks cannot cancel them: a
+ * thread of MPI may put one into its link at any time. Such links stay until the process ends.
+ */
 void qat_async_close(qat_async *a)
 {
+    bool all = true;
     for (int i = 0; a && i < a->n_links; i++)
-        async_link_free(&a->links[i]);
-    if (a)
+        all = async_link_free(&a->links[i]) && all;
+    if (a && all)
         free(a->links);
     free(a);
 }
@@ -53,11 +66,38 @@ static void tell_of_it(const qat_trainer *t)
     char text[192];
     if (!t->options->log)
         return;
-    snprintf(text, sizeof text,
-             "asynchronous: rank 0 applies the gradients of %d %s as they come. The result depends "
-             "on who is faster: another run gives another one",
-             t->async->n_links, t->async->n_links == 1 ? "worker" : "workers");
+    if (t->async->n_links == 1)
+        snprintf(text, sizeof text, "asynchronous: rank 0 applies the gradients of one worker");
+    else
+        snprintf(text, sizeof text,
+                 "asynchronous: rank 0 applies the gradients of %d workers as they come. The "
+                 "result depends on who is faster: another run gives another one",
+                 t->async->n_links);
     t->options->log->line(t->options->log->context, text);
+}
+
+/** How many ranks this one talks to. */
+static int count_links(const qat_trainer *t)
+{
+    return qat_async_works(t) ? 1 : t->ranks->count - 1;
+}
+
+qat_status qat_async_check_memory(qat_trainer *t, qat_error *err)
+{
+    qat_async *a = t->async;
+    a->n_params = async_count(t->training, false);
+    a->n_gradients = async_count(t->training, true);
+    uint64_t const link = (uint64_t)(a->n_params + a->n_gradients) * sizeof(qat_real);
+    uint64_t const all = qat_graph_arena_bytes(t->training) + (uint64_t)count_links(t) * link;
+    uint64_t const limit = t->options->memory, mib = (uint64_t)1 << 20;
+    if (!limit || all <= limit)
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_LIMIT,
+                    "train.asynchronous: the network and the messages between the server and %d %s "
+                    "need %llu MiB of memory, but %llu MiB are allowed (--max-memory)",
+                    count_links(t), count_links(t) == 1 ? "worker" : "workers",
+                    (unsigned long long)((all - 1) / mib + 1),
+                    (unsigned long long)((limit - 1) / mib + 1));
 }
 
 qat_status qat_async_begin(qat_trainer *t, qat_error *err)
@@ -65,9 +105,7 @@ qat_status qat_async_begin(qat_trainer *t, qat_error *err)
     qat_async *a = t->async;
     qat_run const first = qat_trainer_run(t);
     bool const works = qat_async_works(t);
-    int const n = works ? 1 : a->ranks->count - 1;
-    a->n_params = async_count(t->training, false);
-    a->n_gradients = async_count(t->training, true);
+    int const n = count_links(t);
     a->links = calloc((size_t)n, sizeof *a->links);
     if (!a->links)
         return qat_out_of_memory(err, "train.asynchronous");
@@ -171,14 +209,51 @@ static qat_status apply(qat_trainer *t, async_link *link, qat_error *err)
     return qat_trainer_end_step(t, r->loss, err);
 }
 
+/** Were the gradients of a report computed with the bits of the step that comes next? */
+static bool has_bits(const qat_trainer *t, const async_report *r)
+{
+    const qat_quant_options *q = &t->quant;
+    return !t->recipe->quant.enabled ||
+           (qat_least_bits(q->weight_stages, q->n_weight_stages, r->step) == q->least_weight_bits &&
+            qat_least_bits(q->activation_stages, q->n_activation_stages, r->step) ==
+                q->least_activation_bits);
+}
+
+static void leave(qat_async *a, async_link *link)
+{
+    link->left++;
+    link->waited += link->report.waited;
+    a->left++;
+}
+
+/** Learned steps were rescaled when the bits fell: gradients of before do not fit, and are left. */
 qat_status qat_async_step(qat_trainer *t, qat_error *err)
 {
     async_link *from;
+    bool fits = false;
+    qat_status st = QAT_OK;
     qat_trainer_set_bits(t, t->step, true);
-    qat_status st = send_orders(t, err);
-    if (!st)
-        st = next_report(t->async, &from, err);
+    while (!st && !fits) {
+        st = send_orders(t, err);
+        if (!st)
+            st = next_report(t->async, &from, err);
+        fits = !st && has_bits(t, &from->report);
+        if (!st && !fits)
+            leave(t->async, from);
+    }
     return st ? st : apply(t, from, err);
+}
+
+static void tell_of_bits(const qat_trainer *t)
+{
+    char text[160];
+    if (!t->async->left)
+        return;
+    snprintf(
+        text, sizeof text,
+        "asynchronous: gradients of %lld %s were left out, because the bits had fallen meanwhile",
+        (long long)t->async->left, t->async->left == 1 ? "batch" : "batches");
+    t->options->log->line(t->options->log->context, text);
 }
 
 static void tell_of_staleness(const qat_trainer *t)
@@ -192,6 +267,7 @@ static void tell_of_staleness(const qat_trainer *t)
              "%lld at most",
              (double)a->staleness / (double)a->steps, (long long)a->most_stale);
     t->options->log->line(t->options->log->context, text);
+    tell_of_bits(t);
 }
 
 qat_status qat_async_end(qat_trainer *t, qat_error *err)
@@ -236,8 +312,8 @@ void qat_async_write_rows(qat_trainer *t, qat_writer *w)
     write_row(w, t->step, &all, sent);
     for (int i = 0; i < a->n_links; i++) {
         async_link *l = &a->links[i];
-        write_row(w, t->step, l, (size_t)l->reports * l->ways[LINK_UP].bytes);
-        l->orders = l->reports = l->staleness = l->most_stale = 0;
+        write_row(w, t->step, l, (size_t)(l->reports + l->left) * l->ways[LINK_UP].bytes);
+        l->orders = l->reports = l->left = l->staleness = l->most_stale = 0;
         l->waited = 0;
     }
     a->waited = 0;

@@ -17,10 +17,13 @@
 #include "train/trainer.h"
 
 /**
- * Set t->async, and the batches that this rank takes. QAT_ERR_ARGUMENT: there is only one process.
+ * Set t->async, and the batches that this rank takes. QAT_ERR_ARGUMENT: there is only one process,
+ * or an epoch has fewer batches than there are workers.
  */
 qat_status qat_async_open(qat_trainer *t, qat_error *err);
 void qat_async_close(qat_async *async); /* NULL is fine */
+/** The graph is planned. QAT_ERR_LIMIT: with the messages it takes more than options->memory. */
+qat_status qat_async_check_memory(qat_trainer *t, qat_error *err);
 /** All is planned and restored, and the ranks agree: prepare the messages. */
 qat_status qat_async_begin(qat_trainer *t, qat_error *err);
 

@@ -70,11 +70,14 @@ qat_status async_link_open(const qat_async *a, async_link *link, int rank, qat_e
     return QAT_OK;
 }
 
-void async_link_free(async_link *link)
+bool async_link_free(async_link *link)
 {
+    if (link->ways[LINK_DOWN].on_its_way || link->ways[LINK_UP].on_its_way)
+        return false;
     free(link->params);
     free(link->gradients);
     free(link->observed);
+    return true;
 }
 
 qat_status async_link_begin(const qat_async *a, async_link *link, int way, bool sends,
@@ -100,6 +103,6 @@ qat_status async_link_done(const qat_async *a, async_link *link, int way, bool w
     if (!link->ways[way].on_its_way)
         return QAT_OK;
     qat_status const st = a->ranks->done(a->ranks->context, &link->ways[way].x, wait, done, err);
-    link->ways[way].on_its_way = !st && !*done;
+    link->ways[way].on_its_way = st || !*done;
     return st;
 }

@@ -39,6 +39,7 @@ typedef struct async_link {
 
     /* Of the server, since the last row: */
     int64_t orders, reports, staleness, most_stale; /* staleness: sum over the reports */
+    int64_t left;                                   /* reports that were not applied */
     double waited;
 } async_link;
 
@@ -50,11 +51,14 @@ typedef struct qat_async {
     int n_links, next; /* next: the server looks here first */
     double waited;     /* server: seconds without anything to apply, since the last row */
     int64_t steps, staleness, most_stale; /* of all that the server applied */
+    int64_t left;                         /* reports that it did not apply */
 } qat_async;
 
 /** Make room for the messages; the sizes are set. */
 qat_status async_link_open(const qat_async *a, async_link *link, int rank, qat_error *err);
-void async_link_free(async_link *link);
+/** Returns false, and frees nothing, if something is on its way: it may still come, into the link.
+ */
+bool async_link_free(async_link *link);
 
 /** Begin to send or to receive what goes one way. */
 qat_status async_link_begin(const qat_async *a, async_link *link, int way, bool sends,

@@ -28,6 +28,12 @@ alone "one_pass, on integers" --set quant.bn_fold=one_pass --set quant.forward=i
 alone "weights that freeze, averages" --set quant.layout=int8 --set quant.weight_bits=4 --set quant.freeze_threshold=0.02 \
     --set train.average_decay=0.9
 alone "falling bits" --set quant.weight_bits=4 --set "quant.weight_bits_schedule=8 until 20"
+has "one worker: it says so" '^asynchronous: rank 0 applies the gradients of one worker$' out.txt
+has "one worker: nothing is left out" '^asynchronous: gradients were applied 0.00 steps after' out.txt
+has_no() { # has_no <what> <pattern> <file>
+    if grep -qE -- "$2" "$3"; then not_ok "$1: $(grep -E -- "$2" "$3")"; else ok "$1"; fi
+}
+has_no "one worker: it does not say that another run gives another result" 'another run|left out' out.txt
 
 # ---------------------------------------------------------------- two workers learn
 column() { # column <step> <column>: of the server's row in learns/ranks.csv
@@ -51,6 +57,12 @@ if [ "$(column $last batches)" = $last ]; then ok "every batch is counted"; else
     not_ok "$(column $last batches) batches of $last"
 fi
 check "its checkpoint is evaluated" "$tools/qat-eval" learns/last.ckpt
+
+# Each other worker computes with the bits of before when they fall.
+# shellcheck disable=SC2086
+check "bits that fall twice, three workers" train 4 asynchronous.ini falls $short --set quant.ranges=lsq --set quant.learn_delay=15 \
+    --set quant.weight_bits=4 --set "quant.weight_bits_schedule=8 until 20, 6 until 30"
+has "gradients with other bits are left out" '^asynchronous: gradients of 4 batches were left out, because the bits' out.txt
 
 # ---------------------------------------------------------------- continued with another number of ranks
 # shellcheck disable=SC2086
@@ -97,6 +109,14 @@ has "a worker that hangs is named" "process ${pids[1]}.* has shown no sign of li
 # shellcheck disable=SC2086
 {
     refuses "one process" 2 "train.asynchronous = yes needs at least two processes" train 0 asynchronous.ini no $short
+    refuses "more workers than batches" 1 "2 workers, but an epoch has 1 batch (train.batch = 400): start at most 2 processes" \
+        train 3 asynchronous.ini no $short --set train.batch=400
+    refuses "memory for messages" 1 "the network and the messages between the server and 2 workers need" train 3 \
+        asynchronous.ini no $short --set model.filters=8,256,512 --set model.strides=2,2,2 --max-memory 82
+    if [ -e no ]; then not_ok "a refused run leaves a folder"; else ok "a refused run leaves nothing"; fi
+    # a worker may say so first, of its loss
+    refuses "a parameter that is not finite" 1 "no checkpoint was written yet" train 3 asynchronous.ini infinite $short \
+        --set train.lr=1e30
     refuses "shards" 2 "train.asynchronous = yes cannot be combined with train.shards = 2" train 0 asynchronous.ini no \
         $short --set train.shards=2
     refuses "a run that was not asynchronous" 1 "it is not the same run" train 3 asynchronous.ini one $short --resume
