@@ -34,7 +34,7 @@ while IFS='|' read -r name model batch steps; do
     printf '%-22s %10.2f %10.2f %10.2f %8.3f %8.3f %8s\n' "$name" "$a" "$b" "$c" "$(awk "BEGIN { print $a / $b }")" \
         "$(awk "BEGIN { print $b / $c }")" "$(waits "${ranks[-1]}" $((steps / 2)))"
 done <<'END'
-quickstart's convnet|filters = 16, 32, 64, 64\nstrides = 2, 1, 2, 2|64|200
-ResNet-20|arch = resnet\ndepth = 20\nwidth = 16|64|24
-MobileNet v1 0.25|arch = mobilenet_v1\nmultiplier = 0.25|64|40
+quickstart's convnet|filters = 16, 32, 64, 64\nstrides = 2, 1, 2, 2|64|400
+ResNet-20|arch = resnet\ndepth = 20\nwidth = 16|64|32
+MobileNet v1 0.25|arch = mobilenet_v1\nmultiplier = 0.25|64|200
 END

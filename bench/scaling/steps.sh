@@ -33,7 +33,7 @@ ms() {
     shift 5
     [ "$ranks" = 1 ] || launch=(mpirun --bind-to none -n "$ranks")
     "${launch[@]}" "$tools/qat-train" "$recipe" --threads "$threads" --set train.shards="$shards" --out "$run" --overwrite \
-        --progress none "$@" >"$run.txt" 2>&1 || tail -n 3 "$run.txt" >&2
+        --progress none "$@" >"$run.txt" 2>&1 </dev/null || tail -n 3 "$run.txt" >&2
     awk -F, 'NR == 2 { step = $1; at = $2 } NR == 3 { printf "%.3f\n", 1000 * ($2 - at) / ($1 - step) }' "$run/times.csv"
 }
 
