@@ -11,8 +11,8 @@
 # ResNet-50 and MobileNet v1 on up to 1,024 ranks, each a machine like this one or SPEED times as fast, joined by 10 or
 # 100 Gbit/s: a table, OUT.png and OUT.svg.
 #
-# The model's figures are measured here: the time of a shard and of what comes once a step (processes side by side, which
-# exchange nothing), of exchanges (bench/scaling/exchanges.c), and what a step exchanges. For clusters, those of exchanges
+# The model's figures are measured here: computing (processes side by side, each with its part of the batch, which exchange
+# nothing), exchanges and waiting (bench/scaling/exchanges.c), and what a step exchanges. For clusters, those of exchanges
 # are assumed instead:
 LATENCY_10=30e-6 MESSAGE_10=2e-6     # seconds, TCP over 10 Gbit/s Ethernet: of an exchange, of one more message
 LATENCY_100=3e-6 MESSAGE_100=0.3e-6  # RDMA over 100 Gbit/s
@@ -31,54 +31,50 @@ profile() { # profile <recipe> <options...>: what a step exchanges
     local recipe=$1
     shift
     QAT_RANKS_TIMELINE=$folder/line mpirun --bind-to none -n 2 "$tools/qat-train" "$recipe" --threads 1 --set train.shards=2 \
-        --out "$folder/profile" --overwrite --progress none "$@" >"$folder/profile.txt" 2>&1 || tail -n 3 "$folder/profile.txt" >&2
+        --out "$folder/profile" --overwrite --progress none "$@" >"$folder/profile.txt" 2>&1 </dev/null || tail -n 3 "$folder/profile.txt" >&2
     awk -f bench/scaling/profile.awk "$folder/line.0.csv"
 }
 
 # ---------------------------------------------------------------- check
 
-side_by_side() { # side_by_side <processes> <shards> <recipe>: milliseconds of a step, of processes that exchange nothing
+side_by_side() { # side_by_side <processes> <recipe>: milliseconds of a step, of processes that exchange nothing
     local i
     for i in $(seq "$1"); do
-        ms 1 1 "$2" "$3" "$folder/alone$i" --set train.batch=$((shard * $2)) >"$folder/ms$i" &
+        ms 1 1 $((8 / $1)) "$2" "$folder/alone$i" --set train.batch=$((64 / $1)) >"$folder/ms$i" &
     done
     wait
     for i in $(seq "$1"); do cat "$folder/ms$i"; done | awk '{ sum += $1 } END { printf "%.3f\n", sum / NR }'
 }
 
 check_network() { # check_network <name> <lines of [model]> <steps>
-    local two four measured
-    shard=8
-    recipe "$2" $((shard * 8)) "$3" >"$folder/net.ini"
+    local alone measured
+    recipe "$2" 64 "$3" >"$folder/net.ini"
     profile "$folder/net.ini" --set train.steps=4 --set train.batch=16 >"$folder/exchanged"
     for ranks in 1 2 4; do
-        two=() four=() measured=()
-        [ $ranks = 1 ] || mpirun --bind-to none -n $ranks "$build/bench/exchanges" >"$folder/exchanges.json"
-        [ $ranks != 1 ] || echo '{"exchange": 0, "byte": 0, "add": 0}' >"$folder/exchanges.json"
+        alone=() measured=()
+        [ $ranks = 1 ] || mpirun --bind-to none -n $ranks "$build/bench/exchanges" >"$folder/exchanges.json" </dev/null
+        [ $ranks != 1 ] || echo '{"exchange": 0, "byte": 0, "add": 0, "together": 1}' >"$folder/exchanges.json"
         for _ in $(seq "$rounds"); do
-            two+=("$(side_by_side $ranks 2 "$folder/net.ini")")
-            four+=("$(side_by_side $ranks 4 "$folder/net.ini")")
+            alone+=("$(side_by_side $ranks "$folder/net.ini")")
             measured+=("$(ms $ranks 1 8 "$folder/net.ini" "$folder/run")")
         done
         awk -f $model -f <(cat <<'AWK'
             BEGIN {
                 read_profile(file)
-                shard = (four - two) / 2
-                once = two - 2 * shard
-                said = 1000 * step_of(ranks, (once + shard * 8 / ranks) / 1000, exchange, byte, add, 0)
-                printf "%-18s %5d %10.2f %10.2f %10.2f %10.2f %7.3f\n", name, ranks, shard, once, said, measured, said / measured
+                said = 1000 * step_of(ranks, alone / 1000 * together, exchange, byte, add, 0)
+                printf "%-18s %5d %10.2f %8.3f %10.2f %10.2f %7.3f\n", name, ranks, alone, together, said, measured, said / measured
                 exit !(said / measured <= 1.1 && said / measured >= 0.9)
             }
 AWK
-        ) -v file="$folder/exchanged" -v name="$1" -v ranks=$ranks -v two="$(least "${two[@]}")" -v four="$(least "${four[@]}")" \
-            -v measured="$(least "${measured[@]}")" -v exchange="$(value exchange)" -v byte="$(value byte)" -v add="$(value add)" ||
-            status=1
+        ) -v file="$folder/exchanged" -v name="$1" -v ranks=$ranks -v alone="$(least "${alone[@]}")" \
+            -v measured="$(least "${measured[@]}")" -v exchange="$(value exchange)" -v byte="$(value byte)" -v add="$(value add)" \
+            -v together="$(value together)" || status=1
     done
 }
 
 check() {
     rounds=${1:-3} status=0
-    printf '%-18s %5s %10s %10s %10s %10s %7s\n' network ranks 'shard, ms' 'once, ms' 'model, ms' 'step, ms' ratio
+    printf '%-18s %5s %10s %8s %10s %10s %7s\n' network ranks 'alone, ms' together 'model, ms' 'step, ms' ratio
     check_network ResNet-20 'arch = resnet
 depth = 20
 width = 16' 40

@@ -39,21 +39,21 @@ void co_need_pictures(co *o)
 static void write_start_head(co *o, qat_writer *w)
 {
     qat_write_text(w, "int %s_picture_start(", o->name);
-    qat_write_text(w, co_memory_parameter(o));
+    qat_write_text(w, "%s", co_memory_parameter(o));
     qat_write_text(w, "int32_t height, int32_t width, int32_t format)");
 }
 
 static void write_row_head(co *o, qat_writer *w)
 {
     qat_write_text(w, "int %s_picture_row(", o->name);
-    qat_write_text(w, co_memory_parameter(o));
+    qat_write_text(w, "%s", co_memory_parameter(o));
     qat_write_text(w, "const uint8_t *row, uint8_t *in)");
 }
 
 static void write_picture_head(co *o, qat_writer *w)
 {
     qat_write_text(w, "int %s_picture(", o->name);
-    qat_write_text(w, co_memory_parameter(o));
+    qat_write_text(w, "%s", co_memory_parameter(o));
     qat_write_text(w, "const uint8_t *pixels, int32_t height, int32_t width, int32_t format, "
                       "uint8_t *in)");
 }
