@@ -1,4 +1,5 @@
 /** The server of asynchronous training; opening and closing of both sides. */
+#include "base/number.h"
 #include "fakequant/bits.h"
 #include "recipe/recipe.h"
 #include "train/asynchronous.h"
@@ -262,10 +263,10 @@ static void tell_of_staleness(const qat_trainer *t)
     char text[192];
     if (!t->options->log || !a->steps)
         return;
-    snprintf(text, sizeof text,
-             "asynchronous: gradients were applied %.2f steps after their parameters on average, "
-             "%lld at most",
-             (double)a->staleness / (double)a->steps, (long long)a->most_stale);
+    qat_format(text, sizeof text,
+               "asynchronous: gradients were applied %.2f steps after their parameters on average, "
+               "%lld at most",
+               (double)a->staleness / (double)a->steps, (long long)a->most_stale);
     t->options->log->line(t->options->log->context, text);
     tell_of_bits(t);
 }
