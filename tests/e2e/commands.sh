@@ -43,7 +43,7 @@ for recipe in "$recipes"/*.ini; do
         "$tools/qat-train" "$recipe" --dry-run
     has "dry run of $name: totals" '^total +[0-9]+ +[0-9]+ +[0-9]+ +[0-9]+$' out.txt
 done
-for recipe in "$recipes"/paper/*.ini; do # the recipe says what the data would be
+for recipe in "$recipes"/paper/$(sanitized 'face_a*' '*').ini; do # the recipe says what the data would be
     name=$(basename "$recipe" .ini)
     check "dry run of $name" env QAT_DATA=/nowhere "$tools/qat-train" "$recipe" --dry-run
     has "dry run of $name: without the data" '^the data are not here; these numbers are for [0-9]+ x [0-9]+ x 3 pixels and [0-9]+ (classes|attributes)' out.txt

@@ -14,9 +14,9 @@ frames 24 whole.npy
 frames 9 begin.npy
 
 for cell in gru lstm; do
-    recipe=$QAT_SOURCE_ROOT/recipes/keyword_$cell.ini
-    check "$cell: training" "$tools/qat-train" "$recipe" --out $cell --set train.epochs=$(sanitized 2 6) --set data.train_count=$(sanitized 400 8000) \
-        --set data.test_count=$(sanitized 200 2000)
+    recipe=$cell.ini
+    sed "s/^test_count = .*/test_count = $(sanitized 200 2000)/" "$QAT_SOURCE_ROOT/recipes/keyword_$cell.ini" >"$recipe"
+    check "$cell: training" "$tools/qat-train" "$recipe" --out $cell --set train.epochs=$(sanitized 2 6) --set data.train_count=$(sanitized 400 8000)
     check "$cell: export" "$tools/qat-export" $cell/last.ckpt $cell.qm
     has "$cell: the engine's integers are those of the exact evaluation" '^engine against exact evaluation: .* 0 differing$' out.txt
     has "$cell: one frame at a time gives what the whole sequence gives" '^frame by frame against whole sequences of 24 steps: .* 0 differing$' out.txt
