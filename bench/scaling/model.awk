@@ -1,4 +1,4 @@
-# The time of a training step on R ranks, by the parts that docs/scaling.md names. Functions only.
+# The time of a training step on R ranks: computing, sums, and what gradients add. Functions only.
 #
 # A network is described by lines, as bench/scaling/profile.awk writes them:
 #     sum BYTES               an exchange for which all wait: batch norm, losses, ranges; BYTES go to each other rank

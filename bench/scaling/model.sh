@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# How long a step takes on many ranks: a model, checked here and drawn for clusters (docs/scaling.md).
+# How long a step takes on many ranks: a model, checked here and drawn for clusters.
 #
 #     bench/scaling/model.sh check [ROUNDS]
 #
