@@ -114,25 +114,15 @@ static qat_status write_settings(co *o)
     return st;
 }
 
-/** The state, and the line that says where it is. */
-static const char *write_picture_memory(co *o)
-{
-    qat_write_text(&o->c,
-                   "typedef struct picture_memory {\n    qk_picture_state state;\n"
-                   "    uint32_t sums[%zu];\n} picture_memory;\n",
-                   co_picture_sums(qi_model_preprocessing(o->model)));
-    if (!o->options.caller_arena)
-        qat_write_text(&o->c, "static picture_memory picture;\n");
-    qat_write_text(&o->c, "\n");
-    return o->options.caller_arena ? "    picture_memory *m = (picture_memory *)memory;\n"
-                                   : "    picture_memory *m = &picture;\n";
-}
-
 qat_status co_write_pictures(co *o)
 {
     qat_write_text(&o->c, "\n/* ---- preprocessing: from a picture to the network's input */\n\n");
     qat_status const st = write_settings(o);
-    const char *memory = write_picture_memory(o);
+    qat_write_text(&o->c,
+                   "typedef struct preprocessing_memory {\n    qk_picture_state state;\n"
+                   "    uint32_t sums[%zu];\n} preprocessing_memory;\n",
+                   co_picture_sums(qi_model_preprocessing(o->model)));
+    const char *memory = co_place_memory(o);
     const char *argument = o->options.caller_arena ? "memory, " : "";
     write_start_head(o, &o->c);
     qat_write_text(&o->c,

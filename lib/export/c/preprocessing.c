@@ -76,6 +76,16 @@ void co_write_memory_bytes(co *o, size_t bytes)
                        o->upper, bytes);
 }
 
+const char *co_place_memory(co *o)
+{
+    if (o->options.caller_arena) {
+        qat_write_text(&o->c, "\n");
+        return "    preprocessing_memory *m = (preprocessing_memory *)memory;\n";
+    }
+    qat_write_text(&o->c, "static preprocessing_memory preprocessing;\n\n");
+    return "    preprocessing_memory *m = &preprocessing;\n";
+}
+
 void co_need_preprocessing(co *o)
 {
     if (kind_in(o) == SOUND)

@@ -9,6 +9,12 @@ const char *co_memory_parameter(const co *o);
 /** The macro that says how much memory that is. */
 void co_write_memory_bytes(co *o, size_t bytes);
 
+/**
+ * Behind the struct preprocessing_memory: where one is, unless the caller has it.
+ * @return the line of a function that makes `m` point to it
+ */
+const char *co_place_memory(co *o);
+
 /* ------------------------------------------------------------------ pictures.c */
 
 void co_need_pictures(co *o);

@@ -59,23 +59,14 @@ void co_write_sounds_header(co *o)
 
 /* ------------------------------------------------------------------ the source */
 
-/** The state, and a line that says where it is. */
-static const char *write_memory(co *o)
-{
-    bool const is_apart = !co_sounds_use_arena(o);
-    qat_write_text(&o->c, "typedef struct sound_memory {\n%s    qk_sound state;\n} sound_memory;\n",
-                   is_apart ? "    int32_t work[2 * QK_SOUND_FRAME];\n" : "");
-    if (!o->options.caller_arena)
-        qat_write_text(&o->c, "static sound_memory sound;\n");
-    qat_write_text(&o->c, "\n");
-    return o->options.caller_arena ? "    sound_memory *m = (sound_memory *)memory;\n"
-                                   : "    sound_memory *m = &sound;\n";
-}
-
 void co_write_sounds(co *o)
 {
     qat_write_text(&o->c, "\n/* ---- preprocessing: from sound to the network's input */\n\n");
-    const char *memory = write_memory(o);
+    qat_write_text(&o->c,
+                   "typedef struct preprocessing_memory {\n%s    qk_sound state;\n} "
+                   "preprocessing_memory;\n",
+                   co_sounds_use_arena(o) ? "" : "    int32_t work[2 * QK_SOUND_FRAME];\n");
+    const char *memory = co_place_memory(o);
     write_start_head(o, &o->c);
     qat_write_text(&o->c, "\n{\n%s    m->state.heard = 0;\n}\n\n", memory);
     write_sound_head(o, &o->c);
