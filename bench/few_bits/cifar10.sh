@@ -31,7 +31,7 @@ folder() { # folder <cell...>
 epochs_of() { # epochs_of <cell...>: ResNet-8 is a file, which needs no training in float
     case $1-$2 in
     resnet8-float) echo 0 ;;
-    resnet8-*) echo $(((2 * tune_epochs + 4) / 5)) ;;
+    resnet8-*) [ "$3" = 8 ] && echo $(((tune_epochs + 4) / 5)) || echo $(((4 * tune_epochs + 4) / 5)) ;;
     *-float) echo "$epochs" ;;
     *) echo "$tune_epochs" ;;
     esac
@@ -51,6 +51,7 @@ run() { # run <cell...>
             settings+=("quant.layer $end.weight_bits=$3" "quant.layer $end.input_bits=$4")
         done
         if [ "$1" = resnet8 ]; then settings+=(distill.weight=1); else settings+=("train.init=$float"); fi
+        [ "$1 $3" != "resnet8 8" ] || settings+=(train.lr=0.0001)
         train "$dir" "$few" - "${settings[@]}"
         deploy "$dir" "$few" "$dir/last.ckpt" --samples 1000
         ;;
