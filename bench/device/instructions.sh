@@ -7,6 +7,7 @@ set -eu
 QAT_BUILD_ROOT=$(realpath "${QAT_BUILD_ROOT:?}") QAT_SOURCE_ROOT=$(realpath "${QAT_SOURCE_ROOT:?}")
 tools=$QAT_BUILD_ROOT/tools here=$QAT_SOURCE_ROOT/bench/device
 . "$QAT_SOURCE_ROOT/tests/c_source/networks.sh"
+. "$here/count.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
@@ -16,20 +17,9 @@ cores="cortex-m0plus cortex-m3 cortex-m4 cortex-m7 cortex-m55 riscv32"
 for network; do
     make_network "$network"
     "$tools/qat-export" "$network.qm" net.c >/dev/null
-    awk -f "$here/layers.awk" net.c >layers.txt
     for core in $cores; do
-        # a tick of SysTick is 40 instructions at 25 MHz, 31.25 at 32 MHz
-        quarters=$([ $core = cortex-m55 ] && echo 125 || echo 160)
-        more=
-        [ $core != riscv32 ] || more=-march=rv32imc_zicsr # to read the counter
-        [ $core != cortex-m55 ] || more="-D'NET_SECTION=__attribute__((section(\".more\")))'"
-        rm -f run.elf
-        echo 'typedef int nothing;' >none.c
-        make -s -f "$QAT_SOURCE_ROOT/examples/$core/Makefile" run NET=none.c MAIN="$here/instructions.c" OUT=run.elf \
-            CFLAGS="-O2 -I. -I$here -DQUARTERS_PER_TICK=$quarters $more" QEMU_FLAGS="-icount shift=0" </dev/null >said.txt 2>&1 || { tail -n 5 said.txt; exit 1; }
-        sed -n 's/^layer //p' said.txt | sort -n >counts.txt
-        [ "$(wc -l <counts.txt)" = "$(wc -l <layers.txt)" ] || { tail -n 3 said.txt; exit 1; }
-        sort -n layers.txt | paste -d ' ' - counts.txt | awk -v core=$core '{ print core, $2, $3, $5 }' >>all.txt
+        count_layers $core -O2 >one.txt
+        awk -v core=$core '{ print core, $2, $3, $4 }' one.txt >>all.txt
     done
 done
 

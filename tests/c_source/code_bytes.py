@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from statistics import mean
 
 CORES = ["cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m7", "cortex-m55", "riscv32"]
-FEATURES = ["QK_FRACTION", "QK_WIDE", "QK_PACKED", "QK_NARROW_SHIFT", "QK_DOUBLE", "QK_EVEN", "QK_ONCE"]
+FEATURES = ["QK_FRACTION", "QK_WIDE", "QK_PACKED", "QK_NARROW_SHIFT", "QK_DOUBLE", "QK_EVEN", "QK_ONCE", "QK_FEW_CHANNELS"]
 SMALL = 40  # bytes: features that change less are no row of their own
 WEIGHT = 100 # of whole networks among those of single ops
 

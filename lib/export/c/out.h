@@ -129,7 +129,7 @@ typedef struct co_code_row {
     int features; /* CO_ANY: as in most networks */
     uint16_t bytes[QAT_C_CORES];
 } co_code_row;
-enum { CO_ANY = -1, CO_FEATURES = 7, CO_TERMS = 7 };
+enum { CO_ANY = -1, CO_FEATURES = 8, CO_TERMS = 7 };
 extern const char *const co_features[CO_FEATURES];
 /* code_bytes.c; sorted by names, the last one is NULL */
 extern const co_code_row co_code_rows[];

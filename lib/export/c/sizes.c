@@ -9,8 +9,9 @@
 
 const char *const qat_c_core_names[QAT_C_CORES] = {"cortex-m0plus", "cortex-m3",  "cortex-m4",
                                                    "cortex-m7",     "cortex-m55", "riscv32"};
-const char *const co_features[CO_FEATURES] = {
-    "QK_FRACTION", "QK_WIDE", "QK_PACKED", "QK_NARROW_SHIFT", "QK_DOUBLE", "QK_EVEN", "QK_ONCE"};
+const char *const co_features[CO_FEATURES] = {"QK_FRACTION",     "QK_WIDE",        "QK_PACKED",
+                                              "QK_NARROW_SHIFT", "QK_DOUBLE",      "QK_EVEN",
+                                              "QK_ONCE",         "QK_FEW_CHANNELS"};
 
 /* the deepest stack of the networks of tests/c_source/ten_networks.sh, rounded up */
 static const size_t stacks[QAT_C_CORES] = {1200, 800, 800, 800, 1000, 1000};

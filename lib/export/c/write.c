@@ -37,6 +37,16 @@ static void plan_arena(co *o)
 
 /* ------------------------------------------------------------------ features */
 
+/** Does the layer have one or two output channels (or three, for which Helium has the same loop)?
+ */
+static bool has_few_channels(const co *o, const qi_node *node)
+{
+    enum { FEW = 3 };
+    bool const is_product =
+        !strcmp(node->kernel->name, "conv2d") || !strcmp(node->kernel->name, "fully_connected");
+    return is_product && qi_tensor_at(o->model, node->inputs[1])->dims[0] <= FEW;
+}
+
 /** What a network may need of the kernels: macros of infer/kernels/parts/features.h. */
 bool co_needs_feature(const co *o, const char *feature)
 {
@@ -47,7 +57,7 @@ bool co_needs_feature(const co *o, const char *feature)
         {"QK_DOUBLE", QI_ROUND_DOUBLE}, {"QK_EVEN", QI_ROUND_EVEN}, {"QK_ONCE", QI_ROUND_ONCE}};
     bool is_known = !strcmp(feature, "QK_FRACTION") || !strcmp(feature, "QK_WIDE") ||
                     !strcmp(feature, "QK_PACKED") || !strcmp(feature, "QK_NARROW_SHIFT") ||
-                    !strcmp(feature, "QK_LARGE");
+                    !strcmp(feature, "QK_FEW_CHANNELS") || !strcmp(feature, "QK_LARGE");
     bool is_needed = !strcmp(feature, "QK_LARGE") && co_has_large_pictures(o);
     int rounding = -1;
     for (int i = 0; i < 3; i++)
@@ -56,7 +66,8 @@ bool co_needs_feature(const co *o, const char *feature)
     for (int32_t i = 0; i < qi_node_count(o->model); i++) {
         const qi_node *node = qi_node_at(o->model, i);
         is_needed = is_needed || node->rounding == rounding ||
-                    (!strcmp(feature, "QK_FRACTION") && node->fraction);
+                    (!strcmp(feature, "QK_FRACTION") && node->fraction) ||
+                    (!strcmp(feature, "QK_FEW_CHANNELS") && has_few_channels(o, node));
     }
     for (int32_t i = 0; i < qi_tensor_count(o->model); i++) {
         const qi_tensor *t = qi_tensor_at(o->model, i);

@@ -146,9 +146,9 @@ QK_INLINE void qk_conv2d_part(const qk_conv2d *p, const void *x, void *y, void *
         tile.rows = end - at < step ? end - at : step;
         tile.y_at = (size_t)at * tile.y_stride;
         for (int32_t i = 0; i < p->groups; i++) {
-            qk_conv2d_rows(p, &tile, x, at, i * qk_conv2d_group_channels(p));
             tile.first_channel = i * group_outputs;
             tile.end_channel = tile.first_channel + group_outputs;
+            qk_conv2d_rows(p, &tile, x, at, i * qk_conv2d_group_channels(p));
             qi_run_tile(&tile);
         }
     }

@@ -6,9 +6,11 @@
 #include "common/common.h"
 #include "common/suite.h"
 #include "infer/arithmetic/fixedpoint.h"
+#include "infer/kernels/loops/requant_quick.h"
 
 #include <check.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -394,6 +396,21 @@ static int32_t double_reference(int32_t acc, double m)
     return whole > INT32_MAX ? INT32_MAX : whole < INT32_MIN ? INT32_MIN : (int32_t)whole;
 }
 
+/** The shorter way of small processors to an 8-bit code. */
+static void check_small_double(int32_t acc, uint64_t significand, int32_t exponent, int32_t value)
+{
+    int32_t const mult[2] = {(int32_t)(uint32_t)significand, (int32_t)(significand >> 32)};
+    qi_requant const r = {
+        .mult = mult, .shift = &exponent, .rounding = QI_ROUND_DOUBLE, .lo = -128, .hi = 127};
+    if (!qk_is_small_double(&r, 0))
+        return;
+    qk_small_double const d = qk_small_double_of(&r, 0);
+    int const got = (int8_t)qk_small_double_code(&d, acc);
+    int const want = value < -128 ? -128 : value > 127 ? 127 : value;
+    test_assert_in_loop(got == want, "%" PRId32 " * %" PRIu64 " * 2^(%" PRId32 " - 53): %d, not %d",
+                        acc, significand, exponent, got, want);
+}
+
 /** (double)acc * significand * 2^(exponent - 53) against the integer form. */
 static void check_double(int32_t acc, uint64_t significand, int exponent)
 {
@@ -407,6 +424,23 @@ static void check_double(int32_t acc, uint64_t significand, int exponent)
                         "acc %" PRId32 ", significand %" PRIu64 ", exponent %d: got %" PRId32
                         ", expected %" PRId32,
                         acc, significand, exponent, got, double_reference(acc, m));
+    check_small_double(acc, significand, exponent, got);
+}
+
+/** A code, a half, and almost nothing: significands whose products lie beside ties. */
+static void check_beside_tie(uint64_t random)
+{
+    int const m = 1 + (int)(random & 31) % 23;
+    uint64_t const twice = 2 * (random >> 5 & 127) + 1; /* of a code and a half */
+    uint64_t const least = (twice << m) / 2, acc = least + 1 + (random >> 12) % least;
+    uint64_t const significand = (uint64_t)((long double)twice * powl(2, 52 + m) / acc);
+    if (acc > INT32_MAX || significand < UINT64_C(1) << 52)
+        return;
+    for (uint64_t near = significand - 2; near <= significand + 2; near++)
+        if (near >> 52 == 1) {
+            check_double((int32_t)acc, near, -m);
+            check_double(-(int32_t)acc, near, -m);
+        }
 }
 
 START_TEST(test_double)
@@ -428,6 +462,7 @@ START_TEST(test_double)
         if (i & 1) /* few bits set: many products lie on ties */
             significand &= ~((UINT64_C(1) << (20 + (seed & 31))) - 1);
         check_double(acc, significand, (int)(seed >> 5 & 63) - 40);
+        check_beside_tie(seed >> 10);
     }
     ck_assert_int_eq(qi_requantize_double(INT32_MIN, (int64_t)(top - 1), 1000), INT32_MIN);
     ck_assert_int_eq(qi_requantize_double(5, (int64_t)(top - 1), 1000), INT32_MAX);

@@ -4,6 +4,16 @@
 
 #include "infer/kernels/loops/quads.h"
 
+/*
+ * Cortex-M0, M0+: most instructions use the first eight registers alone. With -Os gcc does not use
+ * the others at all.
+ */
+#if defined __thumb__ && !defined __thumb2__ && defined __GNUC__ && !defined __OPTIMIZE_SIZE__
+#define QK_THUMB1 1
+#else
+#define QK_THUMB1 0
+#endif
+
 QK_INLINE void qk_plain_lay_out(const qi_tile *t, int32_t r, const uint8_t *codes)
 {
     size_t const step = qk_in_quad(t, r) ? QK_QUAD : 1;
@@ -33,6 +43,44 @@ QK_HOT void qk_plain_add_quad(qk_sums4 *sums, int32_t w, const int16_t *x)
     sums->d = qk_add_product(sums->d, w, x[3]);
 }
 
+#if QK_THUMB1
+/** The products of two rows, whose values are in one word, at `at`. */
+#define QK_THUMB1_TWO(at, sum, sum2)                                                               \
+    "ldr %[p], [%[x], #" at "]\n"                                                                  \
+    "asrs %[q], %[p], #16\n"                                                                       \
+    "sxth %[p], %[p]\n"                                                                            \
+    "muls %[p], %[w], %[p]\n"                                                                      \
+    "muls %[q], %[w], %[q]\n"                                                                      \
+    "add %[" sum "], %[p]\n"                                                                       \
+    "add %[" sum2 "], %[q]\n"
+
+/** The loop of qk_plain_quad; `widen` makes a number of a weight's byte. The sums are in the upper
+ * registers. */
+#define QK_THUMB1_QUAD(widen)                                                                      \
+    __asm__ volatile(                                                                              \
+        ".syntax unified\n"                                                                        \
+        "1:\n"                                                                                     \
+        "ldrb %[w], [%[at]]\n" widen "adds %[at], #1\n" QK_THUMB1_TWO("0", "a", "b")               \
+            QK_THUMB1_TWO("4", "c", "d") "adds %[x], #8\n"                                         \
+                                         "cmp %[at], %[end]\n"                                     \
+                                         "bne 1b\n"                                                \
+        : [at] "+&l"(w), [x] "+&l"(x), [a] "+&h"(s.a), [b] "+&h"(s.b), [c] "+&h"(s.c),             \
+          [d] "+&h"(s.d), [w] "=&l"(weight), [p] "=&l"(p), [q] "=&l"(q)                            \
+        : [end] "h"(end)                                                                           \
+        : "cc", "memory")
+
+QK_HOT qk_sums4 qk_plain_quad(const uint8_t *w, const int16_t *x, size_t depth, int is_signed)
+{
+    const uint8_t *const end = w + depth;
+    qk_sums4 s = {0, 0, 0, 0};
+    int32_t weight, p, q;
+    if (is_signed)
+        QK_THUMB1_QUAD("sxtb %[w], %[w]\n");
+    else
+        QK_THUMB1_QUAD("");
+    return s;
+}
+#else
 QK_HOT qk_sums4 qk_plain_quad(const uint8_t *w, const int16_t *x, size_t depth, int is_signed)
 {
     const uint8_t *const end = w + depth / 4 * 4;
@@ -47,6 +95,7 @@ QK_HOT qk_sums4 qk_plain_quad(const uint8_t *w, const int16_t *x, size_t depth, 
         qk_plain_add_quad(&sums, qk_weight(w[k], is_signed), x);
     return sums;
 }
+#endif
 
 /** The next value of x, with a weight of each of two channels. */
 QK_HOT void qk_plain_add_two(const int16_t **x, int32_t w, int32_t w2, int32_t *sum, int32_t *sum2)
@@ -91,6 +140,20 @@ QK_HOT int32_t qk_plain_row(const uint8_t *w, const int16_t *x, size_t depth, in
     return sum;
 }
 
+/** One row with two channels. */
+QK_HOT void qk_plain_row2(const uint8_t *w, const uint8_t *w2, const int16_t *x, size_t depth,
+                          int is_signed, int32_t *sums)
+{
+    int32_t a = 0, b = 0;
+    for (const uint8_t *const end = w + depth; w != end;) {
+        int32_t const value = *x++;
+        a = qk_add_product(a, qk_weight(*w++, is_signed), value);
+        b = qk_add_product(b, qk_weight(*w2++, is_signed), value);
+    }
+    sums[0] = a;
+    sums[1] = b;
+}
+
 /** One row with four channels, whose weights are `stride` bytes apart. */
 QK_HOT qk_sums4 qk_plain_row4(const uint8_t *w, size_t stride, const int16_t *x, size_t depth,
                               int is_signed)
@@ -106,6 +169,20 @@ QK_HOT qk_sums4 qk_plain_row4(const uint8_t *w, size_t stride, const int16_t *x,
         s.d = qk_add_product(s.d, qk_weight(*d++, is_signed), value);
     }
     return s;
+}
+
+/** One row of codes with two channels. */
+QK_HOT void qk_plain_two_of_codes(const uint8_t *w, const uint8_t *w2, const uint8_t *codes,
+                                  size_t depth, qi_codes x, int is_signed, int32_t *sums)
+{
+    int32_t a = 0, b = 0;
+    for (const uint8_t *const end = codes + depth; codes != end; codes++) {
+        int32_t const value = (*codes ^ x.flip) - x.offset;
+        a = qk_add_product(a, qk_weight(*w++, is_signed), value);
+        b = qk_add_product(b, qk_weight(*w2++, is_signed), value);
+    }
+    sums[0] = a;
+    sums[1] = b;
 }
 
 #endif

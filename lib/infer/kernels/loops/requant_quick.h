@@ -63,27 +63,61 @@ QK_HOT int qk_is_small_double(const qi_requant *r, int32_t o)
 }
 
 /**
- * The code of such a channel for an accumulator. The magnitude is that of qi_round_fraction, with
- * m = -exponent > 0:
+ * The magnitude of such a channel's value for an accumulator of magnitude a, with m = -exponent >
+ * 0. It is that of qi_round_fraction:
  *
  *   floor((high + carry + 2^(20+m)) / 2^(21+m))
  *       = floor((floor((high + carry) / 2^21) + 2^(m-1)) / 2^m)
  *
  * because 2^(20+m) is a multiple of 2^21.
  */
-QK_HOT uint8_t qk_small_double_code(const qi_requant *r, int32_t o, int32_t acc)
+QK_APART uint32_t qk_small_double_exact(const int32_t *mult, int32_t m, uint32_t a)
 {
-    const int32_t *mult = r->mult + 2 * o * r->mult_step;
-    int32_t const m = -qi_requant_shift(r, o);
-    uint32_t const a = acc < 0 ? UINT32_C(0) - (uint32_t)acc : (uint32_t)acc;
     uint64_t const low = (uint64_t)a * (uint32_t)mult[0];
     uint64_t const high = (uint64_t)a * (uint32_t)mult[1] + (low >> 32);
     uint32_t const top = (uint32_t)(high >> 21), rest = (uint32_t)high & 0x1fffff;
     uint32_t const half = top ? UINT32_C(0x80000000) >> qi_leading_zeros(top) : 0;
     uint32_t const carry = (uint32_t)low + half < half;
-    uint32_t const size = (top + ((rest + carry) >> 21) + (UINT32_C(1) << (m - 1))) >> m;
-    int32_t const value = acc < 0 ? -(int32_t)size : (int32_t)size;
-    return (uint8_t)qi_clamp(value + r->zero_point, r->lo, r->hi);
+    return (top + ((rest + carry) >> 21) + (UINT32_C(1) << (m - 1))) >> m;
+}
+
+/** Such a channel's numbers, and the output's. upper: the highest 32 of the significand's 53 bits.
+ */
+typedef struct qk_small_double {
+    const int32_t *mult;
+    uint32_t upper;
+    int32_t m; /* -exponent */
+    int32_t zero_point, lo, hi;
+} qk_small_double;
+
+QK_HOT qk_small_double qk_small_double_of(const qi_requant *r, int32_t o)
+{
+    qk_small_double d;
+    d.mult = r->mult + 2 * o * r->mult_step;
+    d.upper = (uint32_t)d.mult[1] << 11 | (uint32_t)d.mult[0] >> 21;
+    d.m = -qi_requant_shift(r, o);
+    d.zero_point = r->zero_point;
+    d.lo = r->lo;
+    d.hi = r->hi;
+    return d;
+}
+
+/**
+ * The code of such a channel for an accumulator. Mostly the upper bits decide it: the lower ones
+ * add less than 1/2 to a product of at most 2^31, and the rounding to 53 bits less than 2^-21. So
+ * the floor of the product is that of the upper bits, or 1 more, which changes the rounded value
+ * only if all m bits below it are ones.
+ */
+QK_HOT uint8_t qk_small_double_code(const qk_small_double *d, int32_t acc)
+{
+    uint32_t const sign = (uint32_t)(acc >> 31), a = ((uint32_t)acc ^ sign) - sign;
+    uint32_t const half = UINT32_C(1) << (d->m - 1);
+    uint32_t const product = (uint32_t)(((uint64_t)a * d->upper) >> 32) + half;
+    uint32_t size = product >> d->m;
+    if (!((product + 1) & (2 * half - 1)))
+        size = qk_small_double_exact(d->mult, d->m, a);
+    int32_t const value = (int32_t)((size ^ sign) - sign);
+    return (uint8_t)qi_clamp(value + d->zero_point, d->lo, d->hi);
 }
 
 /** Clamps to all codes of a type are one instruction. */
@@ -103,6 +137,35 @@ QK_HOT uint8_t qk_quick_code(const qk_quick *q, qk_clamping clamping, int32_t su
     return (uint8_t)(clamping == QK_CLAMP_S8   ? qk_limit_s8(value)
                      : clamping == QK_CLAMP_U8 ? qk_limit_u8(value)
                                                : qi_clamp(value, q->lo, q->hi));
+}
+
+/** The code of channel o for a sum of products, if there are few of them. */
+QK_HOT uint8_t qk_one_code(const qi_requant *r, int32_t o, int32_t sum)
+{
+    if (qk_is_small_double(r, o)) {
+        qk_small_double const d = qk_small_double_of(r, o);
+        return qk_small_double_code(&d, qi_requant_accumulator(r, o, sum));
+    }
+    if (!qk_is_quick(r, o))
+        return (uint8_t)qi_requant_code(r, o, sum);
+    qk_quick const q = qk_quick_of(r, o);
+    return qk_quick_code(&q, QK_CLAMP_ANY, sum);
+}
+
+/** The codes of n channels from o on. */
+QK_APART void qk_few_codes(const qi_requant *r, int32_t o, int32_t n, const int32_t *sums,
+                           uint8_t *y)
+{
+    if (!r->mult_step && !r->shift_step && !(QK_FRACTION && r->fraction) &&
+        qk_is_small_double(r, o)) {
+        qk_small_double const d = qk_small_double_of(r, o);
+        const int32_t *bias = r->bias + o;
+        for (int32_t i = 0; i < n; i++)
+            y[i] = qk_small_double_code(&d, sums[i] + bias[i]);
+        return;
+    }
+    for (int32_t i = 0; i < n; i++)
+        y[i] = qk_one_code(r, o + i, sums[i]);
 }
 
 #endif

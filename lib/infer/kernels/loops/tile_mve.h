@@ -17,6 +17,7 @@
 #define QI_TILE_MVE_H
 
 #include "infer/kernels/loops/requant_mve.h"
+#include "infer/kernels/loops/requant_quick.h"
 #include "infer/kernels/parts/tile_layout.h"
 
 #if QK_MVE
@@ -306,6 +307,23 @@ QK_HOT int32x4_t qk_mve_dots_halves(const uint8_t *half, const uint8_t *rest, qk
     return sums;
 }
 
+/** The same for a single row of fewer channels, without that: two sums for each channel. */
+QK_INLINE void qk_mve_few_channels(const qi_tile *t)
+{
+    int32_t const count = t->end_channel - t->first_channel;
+    uint32_t const a = (uint32_t)(128 - t->x_codes.offset);
+    uint32_t const b = (uint32_t)(128 - t->weight_codes.offset);
+    uint32_t const extra = b ? b * (uint32_t)t->sums[0] : 0;
+    const uint8_t *w = t->weights.first + (size_t)t->first_channel * t->weights.bytes;
+    int32_t sums[4];
+    for (int32_t i = 0; i < count; i++, w += t->weights.bytes) {
+        uint32_t const of_weights = (uint32_t)qk_mve_sum(w, t->depth);
+        sums[i] = (int32_t)((uint32_t)qk_mve_dot(w, t->codes, t->depth) + a * of_weights + extra);
+    }
+    qk_few_codes(&t->requant, t->first_channel, count, sums,
+                 (uint8_t *)t->y + t->y_at + t->first_channel);
+}
+
 /** The same for a single row. */
 QK_INLINE void qk_mve_single(const qi_tile *t)
 {
@@ -329,8 +347,11 @@ QK_INLINE void qk_mve_single(const qi_tile *t)
 
 QK_INLINE void qk_run_mve(const qi_tile *t)
 {
-    if (t->end_channel - t->first_channel >= 4 && qk_mve_reads_weights(t)) {
-        if (t->rows == 1)
+    int const is_few = t->end_channel - t->first_channel < 4;
+    if (qk_mve_reads_weights(t) && !(is_few && (!QK_FEW_CHANNELS || t->rows > 1))) {
+        if (is_few)
+            qk_mve_few_channels(t);
+        else if (t->rows == 1)
             qk_mve_single(t);
         else
             qk_mve_fours(t);

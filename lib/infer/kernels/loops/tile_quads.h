@@ -60,9 +60,19 @@ QK_APART int32_t qk_row_dot(const uint8_t *w, const int16_t *x, size_t depth, in
     return QK_DSP ? qk_dsp_row(w, x, depth, is_signed) : qk_plain_row(w, x, depth, is_signed);
 }
 
+/** Is this one row and at most two channels? To lay it out would take longer than to multiply. */
+QK_INLINE int qk_has_few_channels(const qi_tile *t)
+{
+    return QK_FEW_CHANNELS && t->rows == 1 && t->end_channel - t->first_channel <= 2 &&
+           !(QK_PACKED && t->weights.packing);
+}
+
 QK_INLINE void qk_quads_row(qi_tile *t, int32_t r, const uint8_t *codes)
 {
     t->sums[r] = qk_row_sum(t, codes);
+    t->codes = codes;
+    if (qk_has_few_channels(t))
+        return;
     if (QK_DSP)
         qk_dsp_lay_out(t, r, codes);
     else
@@ -172,57 +182,75 @@ QK_HOT void qk_run_two(const qi_tile *t, int32_t o, const uint8_t *w, qk_clampin
 QK_HOT void qk_run_channels(const qi_tile *t, qk_clamping clamping)
 {
     int32_t o = t->first_channel;
-    if (!QK_DSP && !(QK_PACKED && t->weights.packing))
+    if (!QK_DSP && !QK_THUMB1 && !(QK_PACKED && t->weights.packing))
         for (; o + 1 < t->end_channel; o += 2)
             qk_run_two(t, o, qk_weights_of(t, o), clamping);
     for (; o < t->end_channel; o++)
         qk_run_channel(t, o, qk_weights_of(t, o), clamping);
 }
 
-/** Channel o of a single row. */
-QK_HOT void qk_store_one(const qi_tile *t, int32_t o, int32_t r, int32_t sum, uint8_t *y)
+/** The sums of row r, of any number of channels from o on, become codes. y: the first of them. */
+QK_HOT void qk_store_row(const qi_tile *t, int32_t o, int32_t r, int32_t n, const int32_t *sums,
+                         uint8_t *y)
 {
-    const qi_requant *requant = &t->requant;
-    int const is_plain = !qk_weight_zero(t->weight_codes);
-    if (is_plain && qk_is_quick(requant, o)) {
-        qk_quick const q = qk_quick_of(requant, o);
-        y[o] = qk_quick_code(&q, QK_CLAMP_ANY, sum);
-    } else if (is_plain && qk_is_small_double(requant, o)) {
-        y[o] = qk_small_double_code(requant, o, qi_requant_accumulator(requant, o, sum));
-    } else {
-        y[o] = qk_tile_code(t, o, r, sum);
-    }
+    if (!qk_weight_zero(t->weight_codes))
+        qk_few_codes(&t->requant, o, n, sums, y);
+    else
+        for (int32_t i = 0; i < n; i++)
+            y[i] = qk_tile_code(t, o + i, r, sums[i]);
+}
+
+/** A row of one or two channels, from its codes. */
+QK_APART void qk_run_few_channels(const qi_tile *t)
+{
+    int32_t const o = t->first_channel, n = t->end_channel - o;
+    const uint8_t *w = qk_weights_of(t, o), *w2 = qk_weights_of(t, o + n - 1);
+    int const is_signed = t->weight_codes.flip != 0;
+    int32_t sums[2];
+    if (QK_DSP)
+        qk_dsp_two(w, w2, t->codes, t->depth, t->x_codes, is_signed, sums);
+    else
+        qk_plain_two_of_codes(w, w2, t->codes, t->depth, t->x_codes, is_signed, sums);
+    qk_store_row(t, o, 0, n, sums, (uint8_t *)t->y + t->y_at + o);
 }
 
 /** A single row. Four channels share each value of x; what is left over, and packed weights, not.
  */
 QK_APART void qk_run_row(const qi_tile *t, int32_t r)
 {
+    enum { MOST = 4 * QK_QUAD };
     const int16_t *x = t->x + (size_t)r * qi_tile_pitch(t->depth);
     uint8_t *y = (uint8_t *)t->y + t->y_at + (size_t)r * t->y_stride;
     int const is_signed = t->weight_codes.flip != 0, is_packed = QK_PACKED && t->weights.packing;
-    int32_t o = t->first_channel;
-    for (; o + QK_QUAD <= t->end_channel && !is_packed; o += QK_QUAD) {
-        const uint8_t *w = qk_weights_of(t, o);
-        int32_t sums[QK_QUAD];
-        qk_sums4 s;
-        if (is_signed)
-            qk_row_dots_s8(w, t->weights.bytes, x, t->depth, &s);
-        else
-            qk_row_dots_u8(w, t->weights.bytes, x, t->depth, &s);
-        sums[0] = s.a;
-        sums[1] = s.b;
-        sums[2] = s.c;
-        sums[3] = s.d;
-        for (int32_t i = 0; i < QK_QUAD; i++)
-            qk_store_one(t, o + i, r, sums[i], y);
+    int32_t sums[MOST];
+    for (int32_t o = t->first_channel, n; o < t->end_channel; o += n) {
+        int32_t const left = t->end_channel - o, most = left < MOST ? left : (int32_t)MOST;
+        n = 0;
+        for (; n + QK_QUAD <= most && !is_packed; n += QK_QUAD) {
+            qk_sums4 *four = (qk_sums4 *)(void *)(sums + n);
+            const uint8_t *w = qk_weights_of(t, o + n);
+            if (is_signed)
+                qk_row_dots_s8(w, t->weights.bytes, x, t->depth, four);
+            else
+                qk_row_dots_u8(w, t->weights.bytes, x, t->depth, four);
+        }
+        if (!QK_DSP && n + 2 <= most && !is_packed) {
+            const uint8_t *w = qk_weights_of(t, o + n);
+            qk_plain_row2(w, w + t->weights.bytes, x, t->depth, is_signed, sums + n);
+            n += 2;
+        }
+        for (; n < most; n++)
+            sums[n] = qk_row_dot(qk_weights_of(t, o + n), x, t->depth, is_signed);
+        qk_store_row(t, o, r, n, sums, y + o);
     }
-    for (; o < t->end_channel; o++)
-        qk_store_one(t, o, r, qk_row_dot(qk_weights_of(t, o), x, t->depth, is_signed), y);
 }
 
 QK_INLINE void qk_run_quads(const qi_tile *t)
 {
+    if (qk_has_few_channels(t)) {
+        qk_run_few_channels(t);
+        return;
+    }
     int32_t const left = t->rows % QK_QUAD, first = t->rows - left;
     switch (t->rows >= QK_QUAD - 1 ? qk_clamping_of(&t->requant) : QK_CLAMP_NONE) {
     case QK_CLAMP_S8:
