@@ -10,7 +10,8 @@
 set -u
 answers=$(realpath "${1:?}") sanitizers=
 shift
-tools=${QAT_BUILD_ROOT:?}/tools examples=${QAT_SOURCE_ROOT:?}/examples
+QAT_BUILD_ROOT=$(realpath "${QAT_BUILD_ROOT:?}") QAT_SOURCE_ROOT=$(realpath "${QAT_SOURCE_ROOT:?}")
+tools=$QAT_BUILD_ROOT/tools examples=$QAT_SOURCE_ROOT/examples
 . "$QAT_SOURCE_ROOT/tests/common/checks.sh"
 . "$QAT_SOURCE_ROOT/tests/c_source/compilers.sh"
 . "$QAT_SOURCE_ROOT/tests/c_source/networks.sh"
