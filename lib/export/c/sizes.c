@@ -14,7 +14,7 @@ const char *const co_features[CO_FEATURES] = {"QK_FRACTION",     "QK_WIDE",     
                                               "QK_ONCE",         "QK_FEW_CHANNELS"};
 
 /* the deepest stack of the networks of tests/c_source/ten_networks.sh, rounded up */
-static const size_t stacks[QAT_C_CORES] = {1200, 800, 800, 800, 1000, 1000};
+static const size_t stacks[QAT_C_CORES] = {1200, 900, 800, 800, 1000, 1000};
 
 /* ------------------------------------------------------------------ code */
 

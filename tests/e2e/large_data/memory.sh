@@ -4,8 +4,12 @@ set -u
 tools=${QAT_BUILD_ROOT:?}/tools
 . "${QAT_SOURCE_ROOT:?}/tests/common/checks.sh"
 
-pictures=$(sanitized 600 8000)
-check "a set" "$tools/qat-data" pack patterns set --quality 95 --shard-size 16M --set "data.train_count=$pictures" \
+pictures=$(sanitized 600 8000) as="--quality 95"
+if ! "$tools/qat-data" pack patterns one.set $as --set data.train_count=1 --set data.test_count=1 >out.txt 2>&1; then
+    has "a build that writes no JPEG" "there was no libjpeg-turbo" out.txt
+    pictures=$(sanitized 600 3200) as= # PNGs are larger
+fi
+check "a set" "$tools/qat-data" pack patterns set $as --shard-size 16M --set "data.train_count=$pictures" \
     --set data.test_count=40 --set data.classes=10
 bytes=$(cat set/train-*.tar | wc -c)
 
