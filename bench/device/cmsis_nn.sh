@@ -6,13 +6,8 @@
 #     QAT_BUILD_ROOT=build QAT_SOURCE_ROOT=. QAT_DATA=.. PEERS=.. PYTHON=.. bench/device/cmsis_nn.sh [CORE...]
 #     CORE: cortex-m0plus cortex-m3 cortex-m4 cortex-m7 cortex-m55
 set -eu
-QAT_BUILD_ROOT=$(realpath "${QAT_BUILD_ROOT:?}") QAT_SOURCE_ROOT=$(realpath "${QAT_SOURCE_ROOT:?}") PEERS=$(realpath "${PEERS:?}")
-tools=$QAT_BUILD_ROOT/tools here=$QAT_SOURCE_ROOT/bench/device
-. "$QAT_SOURCE_ROOT/tests/c_source/networks.sh"
-. "$here/count.sh"
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
+PEERS=$(realpath "${PEERS:?}")
+. "${QAT_SOURCE_ROOT:?}/bench/device/count.sh"
 mkdir models
 for network in $imported_networks; do
     ln -s "$(realpath "$zoo/$(file_of "$network").tflite")" models/

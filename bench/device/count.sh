@@ -1,7 +1,14 @@
 # shellcheck shell=bash
-# Sourced by instructions.sh and cmsis_nn.sh: counts the instructions of each layer of net.c in this folder. Expects $here.
+# Sourced by instructions.sh and cmsis_nn.sh: counts the instructions of each layer of a network as C source. Changes to a
+# folder that is removed at the end.
+QAT_BUILD_ROOT=$(realpath "${QAT_BUILD_ROOT:?}") QAT_SOURCE_ROOT=$(realpath "${QAT_SOURCE_ROOT:?}")
+tools=$QAT_BUILD_ROOT/tools here=$QAT_SOURCE_ROOT/bench/device
+. "$QAT_SOURCE_ROOT/tests/c_source/networks.sh"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
 
-# count_layers <core> <optimization>: lines of layer, kind, work, instructions (layers.awk)
+# count_layers <core> <optimization>: of net.c in this folder, lines of layer, kind, work, instructions (layers.awk)
 count_layers() {
     local core=$1 more= quarters=160 # a tick of SysTick is 40 instructions at 25 MHz, 31.25 at 32 MHz
     case $core in

@@ -4,13 +4,7 @@
 #
 #     QAT_BUILD_ROOT=build QAT_SOURCE_ROOT=. bench/device/instructions.sh [NETWORK...]      of tests/c_source/networks.sh
 set -eu
-QAT_BUILD_ROOT=$(realpath "${QAT_BUILD_ROOT:?}") QAT_SOURCE_ROOT=$(realpath "${QAT_SOURCE_ROOT:?}")
-tools=$QAT_BUILD_ROOT/tools here=$QAT_SOURCE_ROOT/bench/device
-. "$QAT_SOURCE_ROOT/tests/c_source/networks.sh"
-. "$here/count.sh"
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
+. "${QAT_SOURCE_ROOT:?}/bench/device/count.sh"
 cores="cortex-m0plus cortex-m3 cortex-m4 cortex-m7 cortex-m55 riscv32"
 [ $# -gt 0 ] || set -- quickstart resnet20 mobilenet_v1 keyword_state autoencoder
 
