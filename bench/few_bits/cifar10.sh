@@ -31,7 +31,7 @@ folder() { # folder <cell...>
 epochs_of() { # epochs_of <cell...>: ResNet-8 is a file, which needs no training in float
     case $1-$2 in
     resnet8-float) echo 0 ;;
-    resnet8-*) [ "$3" = 8 ] && echo $(((tune_epochs + 4) / 5)) || echo $(((4 * tune_epochs + 4) / 5)) ;;
+    resnet8-*) echo $((($([ "$3" = 8 ] && echo 1 || echo 4) * tune_epochs + 4) / 5)) ;;
     *-float) echo "$epochs" ;;
     *) echo "$tune_epochs" ;;
     esac

@@ -6,7 +6,7 @@
 
 enum { ALIGNMENT = 16 }; /* in the file of weights */
 
-static bool is_narrow(const qi_tensor *t)
+bool co_is_narrow(const qi_tensor *t)
 {
     return t->is_packed && t->packing == QI_PACKING_NARROW;
 }
@@ -14,7 +14,7 @@ static bool is_narrow(const qi_tensor *t)
 /** Its values in the file: packed codes are bytes, and narrow integers have a byte each. */
 static const char *element_of(const qi_tensor *t)
 {
-    return is_narrow(t) ? "int8_t" : t->is_packed ? "uint8_t" : co_type_of(t);
+    return co_is_narrow(t) ? "int8_t" : t->is_packed ? "uint8_t" : co_type_of(t);
 }
 
 static size_t element_bytes(const qi_tensor *t)
@@ -98,7 +98,7 @@ static void write_values(co *o, const qi_tensor *t)
 {
     enum { WIDTH = 96 };
     size_t const count = t->bytes / element_bytes(t);
-    int const type = is_narrow(t) ? QI_S8 : t->is_packed ? QI_U8 : t->type;
+    int const type = co_is_narrow(t) ? QI_S8 : t->is_packed ? QI_U8 : t->type;
     size_t column = 0;
     for (size_t i = 0; i < count; i++) {
         char text[32];

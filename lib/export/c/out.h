@@ -86,6 +86,8 @@ const char *co_type_of(const qi_tensor *t);
 
 /* ------------------------------------------------------------------ constants.c */
 
+/** Is a tensor of integers stored with a byte each? */
+bool co_is_narrow(const qi_tensor *t);
 /** Give each constant that a layer needs its name. */
 void co_name_constants(co *o);
 /** The arrays of the constants that belong to this layer. */

@@ -37,46 +37,63 @@ static void plan_arena(co *o)
 
 /* ------------------------------------------------------------------ features */
 
-/** Does the layer have one or two output channels (or three, for which Helium has the same loop)?
- */
-static bool has_few_channels(const co *o, const qi_node *node)
+static bool has_fraction(const qi_model *m, const qi_node *node)
+{
+    (void)m;
+    return node->fraction;
+}
+
+/** One to three output channels, as long as weights are not in groups. */
+static bool has_few_channels(const qi_model *m, const qi_node *node)
 {
     enum { FEW = 3 };
     bool const is_product =
-        !strcmp(node->kernel->name, "conv2d") || !strcmp(node->kernel->name, "fully_connected");
-    return is_product && qi_tensor_at(o->model, node->inputs[1])->dims[0] <= FEW;
+        node->kernel == &qi_kernel_conv2d || node->kernel == &qi_kernel_fully_connected;
+    return is_product && qi_tensor_at(m, node->inputs[1])->dims[0] <= FEW;
+}
+
+static bool is_wide(const qi_tensor *t)
+{
+    return t->type == QI_S16;
+}
+
+static bool is_packed(const qi_tensor *t)
+{
+    return t->is_packed && t->type != QI_S32;
 }
 
 /** What a network may need of the kernels: macros of infer/kernels/parts/features.h. */
 bool co_needs_feature(const co *o, const char *feature)
 {
+    enum { OTHER = -1 };
     static const struct {
         const char *name;
-        int rounding;
-    } roundings[] = {
-        {"QK_DOUBLE", QI_ROUND_DOUBLE}, {"QK_EVEN", QI_ROUND_EVEN}, {"QK_ONCE", QI_ROUND_ONCE}};
-    bool is_known = !strcmp(feature, "QK_FRACTION") || !strcmp(feature, "QK_WIDE") ||
-                    !strcmp(feature, "QK_PACKED") || !strcmp(feature, "QK_NARROW_SHIFT") ||
-                    !strcmp(feature, "QK_FEW_CHANNELS") || !strcmp(feature, "QK_LARGE");
-    bool is_needed = !strcmp(feature, "QK_LARGE") && co_has_large_pictures(o);
-    int rounding = -1;
-    for (int i = 0; i < 3; i++)
-        if (!strcmp(feature, roundings[i].name))
-            rounding = roundings[i].rounding;
-    for (int32_t i = 0; i < qi_node_count(o->model); i++) {
-        const qi_node *node = qi_node_at(o->model, i);
-        is_needed = is_needed || node->rounding == rounding ||
-                    (!strcmp(feature, "QK_FRACTION") && node->fraction) ||
-                    (!strcmp(feature, "QK_FEW_CHANNELS") && has_few_channels(o, node));
+        int rounding; /* of a node, or OTHER */
+        bool (*of_node)(const qi_model *m, const qi_node *node);
+        bool (*of_tensor)(const qi_tensor *t);
+    } needs[] = {{"QK_FRACTION", OTHER, has_fraction, NULL},
+                 {"QK_FEW_CHANNELS", OTHER, has_few_channels, NULL},
+                 {"QK_DOUBLE", QI_ROUND_DOUBLE, NULL, NULL},
+                 {"QK_EVEN", QI_ROUND_EVEN, NULL, NULL},
+                 {"QK_ONCE", QI_ROUND_ONCE, NULL, NULL},
+                 {"QK_WIDE", OTHER, NULL, is_wide},
+                 {"QK_PACKED", OTHER, NULL, is_packed},
+                 {"QK_NARROW_SHIFT", OTHER, NULL, co_is_narrow}};
+    size_t const count = sizeof needs / sizeof needs[0];
+    size_t i = 0;
+    if (!strcmp(feature, "QK_LARGE"))
+        return co_has_large_pictures(o);
+    while (i < count && strcmp(feature, needs[i].name) != 0)
+        i++;
+    bool is_needed = i == count; /* a macro that is no feature */
+    for (int32_t n = 0; !is_needed && n < qi_node_count(o->model); n++) {
+        const qi_node *node = qi_node_at(o->model, n);
+        is_needed = node->rounding == needs[i].rounding ||
+                    (needs[i].of_node && needs[i].of_node(o->model, node));
     }
-    for (int32_t i = 0; i < qi_tensor_count(o->model); i++) {
-        const qi_tensor *t = qi_tensor_at(o->model, i);
-        is_needed = is_needed || (!strcmp(feature, "QK_WIDE") && t->type == QI_S16) ||
-                    (!strcmp(feature, "QK_PACKED") && t->is_packed && t->type != QI_S32) ||
-                    (!strcmp(feature, "QK_NARROW_SHIFT") && t->packing == QI_PACKING_NARROW &&
-                     t->is_packed);
-    }
-    return is_needed || !(is_known || rounding >= 0);
+    for (int32_t t = 0; !is_needed && needs[i].of_tensor && t < qi_tensor_count(o->model); t++)
+        is_needed = needs[i].of_tensor(qi_tensor_at(o->model, t));
+    return is_needed;
 }
 
 /** Is the piece the default of a feature, "#ifndef QK_WIDE", then "#define QK_WIDE 1"? */

@@ -146,21 +146,18 @@ QK_HOT void qk_depthwise_store(const qi_requant *r, int32_t o, const qk_channel_
 {
     const int32_t *bias = r->bias + o, *mult = r->mult + o * r->mult_step;
     int32_t const mult_step = r->mult_step, shift_step = r->shift_step;
-    int const is_narrow = QK_NARROW_SHIFT && r->narrow_shift;
-    const int32_t *shift = is_narrow ? NULL : r->shift + o * shift_step;
-    const int8_t *narrow = is_narrow ? r->narrow_shift + o * shift_step : NULL;
+    const int32_t *shift = r->shift; /* as qi_requant_shift, but read once: y may lie anywhere */
+    const int8_t *narrow_shift = QK_NARROW_SHIFT ? r->narrow_shift : NULL;
+    int32_t at = o * shift_step;
     int32_t const sums[4] = {s->a, s->b, s->c, s->d};
     qk_quick q = {0, 0, 0, r->zero_point, r->lo, r->hi};
     for (int i = 0; i < 4; i++) {
         q.twice_bias = 2 * bias[i];
         q.mult = *mult;
-        q.right = ~(is_narrow ? *narrow : *shift);
+        q.right = ~(narrow_shift ? narrow_shift[at] : shift[at]);
         y[i] = qk_quick_code(&q, clamping, sums[i]);
         mult += mult_step;
-        if (is_narrow)
-            narrow += shift_step;
-        else
-            shift += shift_step;
+        at += shift_step;
     }
 }
 

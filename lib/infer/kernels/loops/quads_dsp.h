@@ -152,8 +152,8 @@ QK_HOT qk_sums4 qk_dsp_row4(const uint8_t *w, size_t stride, const int16_t *x, s
 }
 
 /** One row of codes with two channels. */
-QK_HOT void qk_dsp_two(const uint8_t *w, const uint8_t *w2, const uint8_t *codes, size_t depth,
-                       qi_codes x, int is_signed, int32_t *sums)
+QK_HOT void qk_dsp_codes2(const uint8_t *w, const uint8_t *w2, const uint8_t *codes, size_t depth,
+                          qi_codes x, int is_signed, int32_t *sums)
 {
     uint32_t const flips = x.flip * UINT32_C(0x01010101), minus = qk_halves(-x.offset, -x.offset);
     const uint8_t *const end = codes + depth / 4 * 4;

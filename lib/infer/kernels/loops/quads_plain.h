@@ -54,8 +54,7 @@ QK_HOT void qk_plain_add_quad(qk_sums4 *sums, int32_t w, const int16_t *x)
     "add %[" sum "], %[p]\n"                                                                       \
     "add %[" sum2 "], %[q]\n"
 
-/** The loop of qk_plain_quad; `widen` makes a number of a weight's byte. The sums are in the upper
- * registers. */
+/** The loop of qk_plain_quad. `widen` makes a number of a weight's byte. */
 #define QK_THUMB1_QUAD(widen)                                                                      \
     __asm__ volatile(                                                                              \
         ".syntax unified\n"                                                                        \
@@ -172,8 +171,8 @@ QK_HOT qk_sums4 qk_plain_row4(const uint8_t *w, size_t stride, const int16_t *x,
 }
 
 /** One row of codes with two channels. */
-QK_HOT void qk_plain_two_of_codes(const uint8_t *w, const uint8_t *w2, const uint8_t *codes,
-                                  size_t depth, qi_codes x, int is_signed, int32_t *sums)
+QK_HOT void qk_plain_codes2(const uint8_t *w, const uint8_t *w2, const uint8_t *codes, size_t depth,
+                            qi_codes x, int is_signed, int32_t *sums)
 {
     int32_t a = 0, b = 0;
     for (const uint8_t *const end = codes + depth; codes != end; codes++) {

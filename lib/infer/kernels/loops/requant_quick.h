@@ -63,8 +63,8 @@ QK_HOT int qk_is_small_double(const qi_requant *r, int32_t o)
 }
 
 /**
- * The magnitude of such a channel's value for an accumulator of magnitude a, with m = -exponent >
- * 0. It is that of qi_round_fraction:
+ * The magnitude of such a channel's value for an accumulator of magnitude a, with m = -exponent,
+ * above 0. It is that of qi_round_fraction:
  *
  *   floor((high + carry + 2^(20+m)) / 2^(21+m))
  *       = floor((floor((high + carry) / 2^21) + 2^(m-1)) / 2^m)
@@ -81,8 +81,7 @@ QK_APART uint32_t qk_small_double_exact(const int32_t *mult, int32_t m, uint32_t
     return (top + ((rest + carry) >> 21) + (UINT32_C(1) << (m - 1))) >> m;
 }
 
-/** Such a channel's numbers, and the output's. upper: the highest 32 of the significand's 53 bits.
- */
+/** Such a channel's numbers, and the output's. upper: the first 32 of the significand's 53 bits. */
 typedef struct qk_small_double {
     const int32_t *mult;
     uint32_t upper;

@@ -307,7 +307,7 @@ QK_HOT int32x4_t qk_mve_dots_halves(const uint8_t *half, const uint8_t *rest, qk
     return sums;
 }
 
-/** The same for a single row of fewer channels, without that: two sums for each channel. */
+/** A single row of one to three channels, with a sum of weights for each. */
 QK_INLINE void qk_mve_few_channels(const qi_tile *t)
 {
     int32_t const count = t->end_channel - t->first_channel;
@@ -347,14 +347,16 @@ QK_INLINE void qk_mve_single(const qi_tile *t)
 
 QK_INLINE void qk_run_mve(const qi_tile *t)
 {
-    int const is_few = t->end_channel - t->first_channel < 4;
-    if (qk_mve_reads_weights(t) && !(is_few && (!QK_FEW_CHANNELS || t->rows > 1))) {
-        if (is_few)
-            qk_mve_few_channels(t);
-        else if (t->rows == 1)
+    int const is_read = qk_mve_reads_weights(t), is_few = t->end_channel - t->first_channel < 4;
+    if (is_read && !is_few) {
+        if (t->rows == 1)
             qk_mve_single(t);
         else
             qk_mve_fours(t);
+        return;
+    }
+    if (QK_FEW_CHANNELS && is_read && t->rows == 1) {
+        qk_mve_few_channels(t);
         return;
     }
     qk_mve_job const j = qk_mve_job_of(t);

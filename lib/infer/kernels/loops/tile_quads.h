@@ -208,14 +208,13 @@ QK_APART void qk_run_few_channels(const qi_tile *t)
     int const is_signed = t->weight_codes.flip != 0;
     int32_t sums[2];
     if (QK_DSP)
-        qk_dsp_two(w, w2, t->codes, t->depth, t->x_codes, is_signed, sums);
+        qk_dsp_codes2(w, w2, t->codes, t->depth, t->x_codes, is_signed, sums);
     else
-        qk_plain_two_of_codes(w, w2, t->codes, t->depth, t->x_codes, is_signed, sums);
+        qk_plain_codes2(w, w2, t->codes, t->depth, t->x_codes, is_signed, sums);
     qk_store_row(t, o, 0, n, sums, (uint8_t *)t->y + t->y_at + o);
 }
 
-/** A single row. Four channels share each value of x; what is left over, and packed weights, not.
- */
+/** A single row. Four channels share each value of x, without QK_DSP also two; if packed, none. */
 QK_APART void qk_run_row(const qi_tile *t, int32_t r)
 {
     enum { MOST = 4 * QK_QUAD };

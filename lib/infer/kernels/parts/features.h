@@ -33,7 +33,7 @@
 #define QK_FRACTION 1 /* accumulators with fractional bits */
 #endif
 #ifndef QK_FEW_CHANNELS
-#define QK_FEW_CHANNELS 1 /* layers of one or two output channels have loops of their own */
+#define QK_FEW_CHANNELS 1 /* a row of one to three output channels has a loop of its own */
 #endif
 #ifndef QK_LARGE
 #define QK_LARGE 1 /* pictures with a side above 32767, or with a central crop: divides 64 bits */
