@@ -34,6 +34,9 @@ $(OUT): $(DEVICE)cortex_m.c $(DEVICE)common.c $(MAIN) $(NET) $(DEVICE)cortex_m.l
 	$(CROSS)gcc $(FLAGS) $(CFLAGS) -I$(DEVICE) -I$(dir $(NET)) $(DEVICE)cortex_m.c $(DEVICE)common.c $(MAIN) $(OUT:.elf=.net.o) $(LINK) -o $@
 	$(CROSS)size $@
 
+$(NET):
+	$(error there is no $(NET); write it with: qat-export model.qm $(NET))
+
 .PHONY: run clean
 run: $(OUT)
 	qemu-system-arm -M $(BOARD) -nographic -monitor none -serial none -semihosting-config enable=on,target=native -kernel $(OUT) $(QEMU_FLAGS)

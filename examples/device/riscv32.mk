@@ -14,6 +14,9 @@ $(OUT): $(DEVICE)riscv32.c $(DEVICE)common.c $(MAIN) $(NET) $(DEVICE)riscv32.ld 
 	$(CROSS)gcc $(FLAGS) $(CFLAGS) -I$(DEVICE) -I$(dir $(NET)) $(DEVICE)riscv32.c $(DEVICE)common.c $(MAIN) $(OUT:.elf=.net.o) $(LINK) -o $@
 	$(CROSS)size $@
 
+$(NET):
+	$(error there is no $(NET); write it with: qat-export model.qm $(NET))
+
 .PHONY: run clean
 run: $(OUT)
 	qemu-system-riscv32 -M virt -bios none -nographic -monitor none -kernel $(OUT) $(QEMU_FLAGS)
