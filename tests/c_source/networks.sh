@@ -3,7 +3,7 @@
 drawn_networks="quickstart fashion resnet20 mobilenet_v1 mobilenet_v2 signals keyword_state autoencoder ssd"
 imported_networks="keyword_spotting visual_wake_words image_classification anomaly_detection" # of MLPerf Tiny
 recipes=${QAT_SOURCE_ROOT:?}/recipes
-zoo=${QAT_DATA:-none}/models/mlperf-tiny
+zoo=${QAT_DATA:-$QAT_SOURCE_ROOT/../shared/data}/models/mlperf-tiny
 
 # recipe_of NAME: a recipe and settings. A program draws the data, of the sizes that the recipes' own data have.
 recipe_of() {
