@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-enum { LANES = QI_DEPTHWISE_LANES };
+enum { LANES = QI_DEPTHWISE_LANES, MOST_RIGHT = 23 /* of a cut */ };
 
 _Static_assert(sizeof(qi_depthwise_plan) <= QI_DEPTHWISE_PLAN_BYTES, "room for the plan");
 
@@ -197,25 +197,37 @@ static int32_t channel_of(const qi_depthwise_plan *p, int32_t index, int32_t lan
     return (qi_depthwise_first(p, index) + lane) % p->g.o;
 }
 
-/** How the multipliers of the group are applied; for a block, those of all its groups. */
-static qi_depthwise_tail tail_of(const struct layer *v, int32_t index)
+/** Is there room in int32 to round before a shift by n? A product is below the accumulator. */
+static int fits_rounding(const struct layer *v, int32_t c, int n)
+{
+    int64_t const mult = v->requant.mult[c * v->requant.mult_step];
+    int64_t const product = ((v->max_accumulator * mult) >> 31) + 1;
+    return n >= 1 && product + (INT64_C(1) << (n - 1)) <= INT32_MAX;
+}
+
+/** Choose how the multipliers of the group are applied; for a block, those of all its groups. */
+static void choose_tail(const struct layer *v, int32_t index, qi_depthwise_group *group)
 {
     int32_t const together = v->p->blocked ? QI_DEPTHWISE_BLOCK : 1,
-                  first = index / together * together;
-    qi_depthwise_tail const rounding_twice =
-        v->requant.fraction ? QI_DEPTHWISE_FINE : QI_DEPTHWISE_RIGHT;
-    qi_depthwise_tail tail =
-        v->requant.lo >= v->requant.zero_point ? QI_DEPTHWISE_CUT : rounding_twice;
+                  first = index / together * together, f = v->requant.fraction;
+    int least = 31, most = -31, fits = 1; /* right shifts of the sums */
     for (int32_t i = 0; i < together * LANES; i++) {
         int32_t const c = channel_of(v->p, first + i / LANES, i % LANES);
         int const n = -v->requant.shift[c * v->requant.shift_step];
-        int const of_sums = n - v->requant.fraction;
-        if (n < 1 || v->max_accumulator + (INT64_C(1) << (n - 1)) > INT32_MAX)
-            return QI_DEPTHWISE_ANY;
-        if (of_sums < 1 || of_sums > 23)
-            tail = rounding_twice;
+        least = n - f < least ? n - f : least;
+        most = n - f > most ? n - f : most;
+        fits &= fits_rounding(v, c, n);
     }
-    return tail;
+    int const left = least < 1 ? 1 - least : 0;
+    int const cuts =
+        v->requant.lo >= v->requant.zero_point && left <= f && most + left <= MOST_RIGHT;
+    group->left = cuts ? left : 0;
+    if (cuts)
+        group->tail = left ? QI_DEPTHWISE_LEFT_CUT : QI_DEPTHWISE_CUT;
+    else if (fits)
+        group->tail = f ? QI_DEPTHWISE_FINE : QI_DEPTHWISE_RIGHT;
+    else
+        group->tail = QI_DEPTHWISE_ANY;
 }
 
 static void fill_group(const struct layer *v, int32_t index, int16_t *weights,
@@ -265,7 +277,7 @@ void qi_depthwise_pack(const qi_isa *isa, const qi_model *model, const qi_node *
                                 .y_flip = (uint8_t)v.y_flip};
     for (int32_t i = 0; i < p->groups; i++) {
         fill_group(&v, i, weights, &group);
-        group.tail = tail_of(&v, i);
+        choose_tail(&v, i, &group);
         isa->depthwise->pack(&group, groups + (size_t)i * p->group_bytes);
     }
 }

@@ -44,11 +44,12 @@ enum {
 
 /** How a group's accumulators become codes. */
 typedef enum qi_depthwise_tail {
-    QI_DEPTHWISE_CUT,   /* shift + fraction in -23..-1, every negative value is clamped to
-                           clamp_lo */
-    QI_DEPTHWISE_RIGHT, /* shifts -31..-1, and the sum before a right shift always fits int32 */
-    QI_DEPTHWISE_FINE,  /* as RIGHT, with a fraction */
-    QI_DEPTHWISE_ANY    /* any multiplier */
+    QI_DEPTHWISE_CUT,      /* shift + fraction in -23..-1, every negative value is clamped to
+                              clamp_lo */
+    QI_DEPTHWISE_LEFT_CUT, /* as CUT, of sums 2^left: shift + fraction - left in -23..-1 */
+    QI_DEPTHWISE_RIGHT,    /* shifts -31..-1, and the sum before a right shift always fits int32 */
+    QI_DEPTHWISE_FINE,     /* as RIGHT, with a fraction */
+    QI_DEPTHWISE_ANY       /* any multiplier */
 } qi_depthwise_tail;
 
 /**
@@ -60,7 +61,7 @@ typedef struct qi_depthwise_group {
     int32_t wide;                     /* some weights of the layer may lie outside -128..127 */
     const int16_t *weights;           /* [rows][taps][QI_DEPTHWISE_LANES][4] w - Z_w, -255..254 */
     int32_t bias[QI_DEPTHWISE_LANES]; /* with Z_x folded in */
-    int32_t fraction;
+    int32_t fraction, left; /* 0 <= left <= fraction, above 0 for LEFT_CUT only */
     int32_t late_bias[QI_DEPTHWISE_LANES]; /* added to sums 2^fraction; 0 without a fraction */
     int32_t mult[QI_DEPTHWISE_LANES], shift[QI_DEPTHWISE_LANES];
     int32_t zero_point, lo, hi;

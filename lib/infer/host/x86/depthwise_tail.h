@@ -18,6 +18,9 @@
  * 2^f, of which the floor takes no note: s takes the place of x, n is n - f again, and
  *
  *   d = floor((b m + 2^30 + 2^(30+n)) / 2^f) + Z 2^(31+n-f),   |d| < 2^62 + 2^60 + 2^61
+ *
+ * QI_DEPTHWISE_LEFT_CUT. With few bits n - f may be 0 or less. Then only f - left bits are divided
+ * away: s 2^left takes the place of x, and f - left that of f.
  */
 #ifndef QI_HOST_X86_DEPTHWISE_TAIL_H
 #define QI_HOST_X86_DEPTHWISE_TAIL_H
@@ -32,23 +35,24 @@ typedef struct qi_depthwise_head {
     _Alignas(64) int32_t bias[QI_DEPTHWISE_LANES];
     int32_t mult[QI_DEPTHWISE_LANES];
     int64_t mult_odd[QI_DEPTHWISE_LANES / 2];
-    int32_t right[QI_DEPTHWISE_LANES];    /* CUT: n - 1; RIGHT: n */
+    int32_t right[QI_DEPTHWISE_LANES];    /* CUT: n - f - 1; RIGHT: n */
     int32_t round[QI_DEPTHWISE_LANES];    /* RIGHT: 2^(n-1) */
-    int64_t d[2][QI_DEPTHWISE_LANES / 2]; /* CUT: for the even lanes, for the odd lanes */
+    int64_t d[2][QI_DEPTHWISE_LANES / 2]; /* of a cut: for the even lanes, for the odd lanes */
     int32_t late_bias[QI_DEPTHWISE_LANES];
     int32_t shift[QI_DEPTHWISE_LANES]; /* as in the file */
     int32_t rows, taps, tail, zero_point;
     int32_t fraction; /* CUT does not need it */
+    int32_t left;     /* LEFT_CUT */
     int32_t spilled;  /* some weights are split in two */
     int8_t lo, hi;
     uint8_t y_flip, clamps; /* clamps: lo and hi are not those of int8 */
 } qi_depthwise_head;
 
-/** The constants of CUT of lane i. */
+/** The constants of CUT and LEFT_CUT of lane i. */
 static inline void qi_depthwise_cut(const qi_depthwise_group *group, int i, int n,
                                     qi_depthwise_head *head)
 {
-    int const f = group->fraction;
+    int const f = group->fraction - group->left;
     int64_t const product = (int64_t)group->late_bias[i] * group->mult[i];
     int64_t const rounding = (INT64_C(1) << 30) + (INT64_C(1) << (30 + n));
     head->right[i] = n - f - 1;
@@ -64,6 +68,7 @@ static inline void qi_depthwise_pack_head(const qi_depthwise_group *group, qi_de
     head->tail = (int32_t)group->tail;
     head->zero_point = group->zero_point;
     head->fraction = group->fraction;
+    head->left = group->left;
     head->lo = (int8_t)group->lo;
     head->hi = (int8_t)group->hi;
     head->y_flip = group->y_flip;
@@ -80,7 +85,7 @@ static inline void qi_depthwise_pack_head(const qi_depthwise_group *group, qi_de
             continue;
         head->right[i] = n;
         head->round[i] = 1 << (n - 1);
-        if (group->tail == QI_DEPTHWISE_CUT)
+        if (group->tail == QI_DEPTHWISE_CUT || group->tail == QI_DEPTHWISE_LEFT_CUT)
             qi_depthwise_cut(group, i, n, head);
     }
 }

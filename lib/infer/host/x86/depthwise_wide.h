@@ -72,9 +72,14 @@ struct tail {
     vector mult_even, mult_odd, d_even, d_odd, right;
 };
 
+INLINE int is_cut(int kind)
+{
+    return kind == QI_DEPTHWISE_CUT || kind == QI_DEPTHWISE_LEFT_CUT;
+}
+
 INLINE struct tail tail_of(const qi_depthwise_head *head, int kind, int part)
 {
-    int const first = part * LANES, cut = kind == QI_DEPTHWISE_CUT;
+    int const first = part * LANES, cut = is_cut(kind);
     vector const half = v_set64(INT64_C(1) << 30);
     return (struct tail){.head = head,
                          .kind = kind,
@@ -124,8 +129,10 @@ INLINE vector requantize(const struct tail *t, vector x)
 {
     if (t->kind == QI_DEPTHWISE_ANY)
         return requantize_rare(t->head, t->first, x);
+    if (t->kind == QI_DEPTHWISE_LEFT_CUT)
+        x = V(sll_epi32)(x, _mm_cvtsi32_si128(t->head->left));
     vector const even = product_even(t, x), odd = product_odd(t, x);
-    if (t->kind == QI_DEPTHWISE_CUT)
+    if (is_cut(t->kind))
         return v_shift_right32(v_upper_halves(even, odd), t->right);
     return requantize_right(t, even, odd);
 }
@@ -327,12 +334,17 @@ INLINE void run_columns(const struct block *k, int stride)
 
 /* ------------------------------------------------------------------ by tail */
 
-/** Three functions of the parts of a line or a block, and their table by tail. */
+/** Four functions of the parts of a line or a block, and their table by tail. */
 #define KINDS(name, type, of_part)                                                                 \
     static void name##_cut(const type *l)                                                          \
     {                                                                                              \
         _Pragma("GCC unroll 2") for (int part = 0; part < PARTS; part++)                           \
             of_part(l, QI_DEPTHWISE_CUT, part);                                                    \
+    }                                                                                              \
+    static void name##_left_cut(const type *l)                                                     \
+    {                                                                                              \
+        _Pragma("GCC unroll 2") for (int part = 0; part < PARTS; part++)                           \
+            of_part(l, QI_DEPTHWISE_LEFT_CUT, part);                                               \
     }                                                                                              \
     static void name##_right(const type *l)                                                        \
     {                                                                                              \
@@ -344,10 +356,12 @@ INLINE void run_columns(const struct block *k, int stride)
         _Pragma("GCC unroll 2") for (int part = 0; part < PARTS; part++)                           \
             of_part(l, QI_DEPTHWISE_ANY, part);                                                    \
     }                                                                                              \
-    static void (*const name##_by_tail[])(const type *l) = {[QI_DEPTHWISE_CUT] = name##_cut,       \
-                                                            [QI_DEPTHWISE_RIGHT] = name##_right,   \
-                                                            [QI_DEPTHWISE_FINE] = name##_any,      \
-                                                            [QI_DEPTHWISE_ANY] = name##_any};
+    static void (*const name##_by_tail[])(const type *l) = {                                       \
+        [QI_DEPTHWISE_CUT] = name##_cut,                                                           \
+        [QI_DEPTHWISE_LEFT_CUT] = name##_left_cut,                                                 \
+        [QI_DEPTHWISE_RIGHT] = name##_right,                                                       \
+        [QI_DEPTHWISE_FINE] = name##_any,                                                          \
+        [QI_DEPTHWISE_ANY] = name##_any};
 
 INLINE void run_stride_1(const qi_depthwise_block *b, int kind, int part)
 {
