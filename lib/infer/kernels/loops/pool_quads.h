@@ -36,10 +36,12 @@ QK_INLINE void qk_average_quad(const qk_pool *p, const uint8_t *x, const qk_pool
     int32_t const pixels = (t->y.end - t->y.first) * columns;
     uint32_t const flips = p->flip * UINT32_C(0x01010101);
     uint32_t sums[4] = {0, 0, 0, 0};
-    for (int32_t ky = t->y.first; ky < t->y.end; ky++) {
+    /* lines as wide as the picture follow each other: they are one long line */
+    int32_t const joined = columns == p->window.w ? t->y.end - t->y.first : 1;
+    for (int32_t ky = t->y.first; ky < t->y.end; ky += joined) {
         const uint8_t *line = qk_pool_pixel(&p->window, x, t, ky, t->x.first, 1) + c;
-        for (int32_t at = 0; at < columns; at += most) {
-            int32_t const n = columns - at < most ? columns - at : most;
+        for (int32_t at = 0; at < columns * joined; at += most) {
+            int32_t const left = columns * joined - at, n = left < most ? left : most;
             qk_add_pixels(sums, line + (size_t)at * (size_t)p->window.c, (size_t)p->window.c, n,
                           flips);
         }
