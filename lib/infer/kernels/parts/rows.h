@@ -92,11 +92,14 @@ QK_INLINE void qi_unpack_indices(const qi_rows *rows, size_t row, size_t at, siz
 /** Write the n codes of packed rows from value `at` of a row on. */
 QK_APART void qi_unpack_row(const qi_rows *rows, size_t row, size_t at, size_t n, uint8_t *codes)
 {
+    /* for all that a compiler knows, codes may be where rows is: so it is read once */
+    const uint8_t *const list = rows->list;
+    uint8_t const lowest = rows->lowest;
     qi_unpack_indices(rows, row, at, n, codes);
-    for (size_t i = 0; rows->list && i < n; i++)
-        codes[i] = rows->list[codes[i]];
-    for (size_t i = 0; !rows->list && i < n; i++)
-        codes[i] = (uint8_t)(codes[i] + rows->lowest);
+    for (size_t i = 0; list && i < n; i++)
+        codes[i] = list[codes[i]];
+    for (size_t i = 0; !list && i < n; i++)
+        codes[i] = (uint8_t)(codes[i] + lowest);
 }
 
 /** The differences of a row of weights, packed or not. */
