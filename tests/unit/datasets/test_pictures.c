@@ -1,4 +1,5 @@
 /** Pictures that a list names, and how a central crop brings a picture to its size. */
+#include "common/common.h"
 #include "common/fail_alloc.h"
 #include "common/suite.h"
 #include "common/temp.h"
@@ -360,7 +361,10 @@ static bool is_readable(const char *name)
     test_temp_path(path, folder, "start.jpg");
     bool const jpeg = qat_picture_read(&p, path, 1, NULL) != QAT_ERR_UNSUPPORTED;
     free(p.pixels);
-    return jpeg || strcmp(name, "a.jpg") != 0;
+    if (jpeg || strcmp(name, "a.jpg") != 0)
+        return true;
+    test_skip("JPEG pictures", "a build without libjpeg-turbo");
+    return false;
 }
 
 static const struct {
