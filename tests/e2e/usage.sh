@@ -85,6 +85,14 @@ refuses "--ptq of an unknown kind" 2 "--ptq digit: expected recipe or KIND[:PATH
     "$tools/qat-export" run/last.ckpt b.qm --ptq digit
 refuses "--cpus a" 2 "--cpus a: expected numbers and ranges" "$tools/qat-bench" a.qm --cpus a
 
+# ---------------------------------------------------------------- one of several processes: 1
+# Another launcher than Open MPI's: refused with MPI and without.
+for tool in "qat-train small.ini --out one" "qat-export run/last.ckpt b.qm"; do
+    # shellcheck disable=SC2086
+    refuses "${tool%% *}, one of two" 1 "started as one of several processes, but " \
+        env PMI_SIZE=2 ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0" "$tools/"$tool
+done
+
 # ---------------------------------------------------------------- classes by other names
 classes_of() { # classes_of <folder> <names...>: a set of pictures, one a class
     folder=$1
