@@ -34,10 +34,15 @@ static bool is_conduct(const qat_key *k)
  */
 static bool is_young(const qat_key *k)
 {
-    static const char *const young[] = {"shards", "sync_batch_norm", "asynchronous"};
+    static const struct {
+        const char *section, *name;
+    } young[] = {{"train", "shards"},
+                 {"train", "sync_batch_norm"},
+                 {"train", "asynchronous"},
+                 {"data", "jpeg_scale"}};
     bool found = false;
     for (size_t i = 0; i < sizeof young / sizeof *young; i++)
-        found |= !strcmp(k->section, "train") && !strcmp(k->name, young[i]);
+        found |= !strcmp(k->section, young[i].section) && !strcmp(k->name, young[i].name);
     return found;
 }
 

@@ -609,12 +609,17 @@ START_TEST(test_young_keys)
     qat_recipe *r = parse("[train]\nlr = 0.1\nshards = 1\n");
     ck_assert_int_eq(qat_recipe_write_run(r, &text, NULL), QAT_OK);
     ck_assert(!strstr(text, "\nshards =") && !strstr(text, "\nsync_batch_norm =") &&
-              !strstr(text, "\nasynchronous ="));
+              !strstr(text, "\nasynchronous =") && !strstr(text, "\njpeg_scale ="));
     free(text);
     qat_recipe_free(r);
     r = parse("[train]\nasynchronous = yes\n");
     ck_assert_int_eq(qat_recipe_write_run(r, &text, NULL), QAT_OK);
     ck_assert(strstr(text, "\nasynchronous = yes\n"));
+    free(text);
+    qat_recipe_free(r);
+    r = parse("[data]\njpeg_scale = auto\n");
+    ck_assert_int_eq(qat_recipe_write_run(r, &text, NULL), QAT_OK);
+    ck_assert(strstr(text, "\njpeg_scale = auto\n"));
     free(text);
     qat_recipe_free(r);
     r = parse("[train]\nshards = 4\nsync_batch_norm = no\n");
