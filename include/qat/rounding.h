@@ -28,6 +28,15 @@ typedef enum qi_rounding {
     QI_ROUND_ONCE = 5  /* to the nearest integer, ties up, and what is 2^-15 below them */
 } qi_rounding;
 
+/* Cortex-M0 and M0+ have no product of more than 32 bits. A test defines it to be one of them. */
+#ifndef QI_SHORT_PRODUCTS
+#if defined __thumb__ && !defined __thumb2__
+#define QI_SHORT_PRODUCTS 1
+#else
+#define QI_SHORT_PRODUCTS 0
+#endif
+#endif
+
 /** x limited to lo..hi. */
 static inline int32_t qi_clamp(int32_t x, int32_t lo, int32_t hi)
 {
@@ -41,11 +50,27 @@ static inline int32_t qi_saturate_i64(int64_t x)
 }
 
 /**
+ * qi_srdhm_fitting by products of 32 bits. With a = a1 2^16 + a0 and b = b1 2^16 + b0, a0 and b0 in
+ * 0..2^16-1,
+ *
+ *   a b = high 2^32 + middle 2^16 + what is below 2^16, and does not matter
+ */
+static inline int32_t qi_srdhm_of_halves(int32_t a, int32_t b)
+{
+    int32_t const a1 = a >> 16, a0 = a & 0xffff, b1 = b >> 16, b0 = b & 0xffff;
+    int32_t const upper = a1 * b0 + (int32_t)((uint32_t)a0 * (uint32_t)b0 >> 16);
+    int32_t const middle = a0 * b1 + (upper & 0xffff), high = a1 * b1 + (upper >> 16);
+    return (int32_t)(2 * (uint32_t)high + (uint32_t)((middle + (1 << 14)) >> 15));
+}
+
+/**
  * qi_srdhm of numbers that are not both INT32_MIN. It has no branch and no arithmetic shift of 64
  * bits, so that loops of it become vectors: the low 32 bits are those of the shifted product.
  */
 static inline int32_t qi_srdhm_fitting(int32_t a, int32_t b)
 {
+    if (QI_SHORT_PRODUCTS)
+        return qi_srdhm_of_halves(a, b);
     int64_t const product = (int64_t)a * b + (INT64_C(1) << 30);
     return (int32_t)(uint32_t)((uint64_t)product >> 31);
 }

@@ -345,6 +345,23 @@ START_TEST(test_ties)
 }
 END_TEST
 
+/* Products of numbers whose halves are the largest, the smallest, and what is beside them. */
+START_TEST(test_products)
+{
+    static const int32_t edges[] = {1, -3, 0x7fff, 0x8000, 0xffff, -0x8001, INT32_MAX, INT32_MIN};
+    size_t const n = sizeof edges / sizeof edges[0];
+    for (size_t i = 0; i < n * n; i++) {
+        int32_t const a = edges[i / n], b = edges[i % n];
+        uint32_t const x = (uint32_t)a, y = (uint32_t)b;
+        if (a != INT32_MIN || b != INT32_MIN)
+            ck_assert_int_eq(qi_srdhm(a, b), ((int64_t)a * b + (1 << 30)) >> 31);
+        if (b >= 0 && a % 2 == 0)
+            ck_assert_int_eq(qk_high_product(a, b), ((int64_t)a * b + (INT64_C(1) << 31)) >> 32);
+        ck_assert_uint_eq(qk_unsigned_high_product(x, y), (uint64_t)x * y >> 32);
+    }
+}
+END_TEST
+
 /* QI_ROUND_ONCE: ties go up, and what is at most 2^-15 below them. */
 START_TEST(test_ties_up)
 {
@@ -552,6 +569,7 @@ int main(void)
     TCase *own = tcase_create("own");
     tcase_set_timeout(own, 120);
     tcase_add_test(own, test_ties);
+    tcase_add_test(own, test_products);
     tcase_add_test(own, test_twice_is_not_once);
     tcase_add_test(own, test_ties_up);
     tcase_add_test(own, test_double);

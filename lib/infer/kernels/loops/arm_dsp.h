@@ -9,6 +9,7 @@
 
 #include "infer/kernels/parts/features.h"
 #include "infer/kernels/parts/memory.h"
+#include "qat/rounding.h"
 
 #include <stdint.h>
 
@@ -208,7 +209,7 @@ QK_HOT int32_t qk_limit_u8(int32_t x)
 #endif
 }
 
-/** The high word of a b, rounded: floor(a b / 2^32 + 1/2); b >= 0. */
+/** The high word of a b, rounded: floor(a b / 2^32 + 1/2); a is even, b >= 0. */
 QK_HOT int32_t qk_high_product(int32_t a, int32_t b)
 {
 #if QK_HAS_DSP
@@ -216,9 +217,21 @@ QK_HOT int32_t qk_high_product(int32_t a, int32_t b)
     __asm__("smmulr %0, %1, %2" : "=r"(high) : "r"(a), "r"(b));
     return high;
 #else
+    if (QI_SHORT_PRODUCTS)
+        return qi_srdhm_fitting(a >> 1, b);
     int64_t const product = (int64_t)a * b;
     return (int32_t)(product >> 32) + (int32_t)((uint32_t)product >> 31);
 #endif
+}
+
+/** The high word of a b. */
+QK_INLINE uint32_t qk_unsigned_high_product(uint32_t a, uint32_t b)
+{
+    if (!QI_SHORT_PRODUCTS)
+        return (uint32_t)((uint64_t)a * b >> 32);
+    uint32_t const a1 = a >> 16, a0 = a & 0xffff, b1 = b >> 16, b0 = b & 0xffff;
+    uint32_t const upper = a1 * b0 + (a0 * b0 >> 16), middle = a0 * b1 + (upper & 0xffff);
+    return a1 * b1 + (upper >> 16) + (middle >> 16);
 }
 
 #endif

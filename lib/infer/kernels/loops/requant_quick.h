@@ -111,7 +111,7 @@ QK_HOT uint8_t qk_small_double_code(const qk_small_double *d, int32_t acc)
 {
     uint32_t const sign = (uint32_t)(acc >> 31), a = ((uint32_t)acc ^ sign) - sign;
     uint32_t const half = UINT32_C(1) << (d->m - 1);
-    uint32_t const product = (uint32_t)(((uint64_t)a * d->upper) >> 32) + half;
+    uint32_t const product = qk_unsigned_high_product(a, d->upper) + half;
     uint32_t size = product >> d->m;
     if (!((product + 1) & (2 * half - 1)))
         size = qk_small_double_exact(d->mult, d->m, a);
