@@ -79,7 +79,7 @@ typedef struct qi_softmax {
 /** exp of the difference d of a code from the row's maximum, diff_min <= d <= 0; Q0. */
 static inline int32_t qi_softmax_exp(int32_t difference, const qi_softmax *s)
 {
-    int32_t const shifted = qi_saturating_left_shift(difference, s->shift);
+    int32_t const shifted = (int32_t)((uint32_t)difference << s->shift); /* it fits */
     return qi_exp_on_negative_values(qi_srdhm(shifted, s->mult), 5);
 }
 

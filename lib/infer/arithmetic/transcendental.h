@@ -57,13 +57,13 @@ static inline int32_t qi_exp_on_negative_values(int32_t x, int integer_bits)
     int const fraction_bits = 31 - integer_bits;
     int32_t const quarter = INT32_C(1) << (fraction_bits - 2);
     int32_t const r = (x & (quarter - 1)) - quarter;
-    int32_t const quarters = (int32_t)(((int64_t)r - x) >> (fraction_bits - 2));
+    int32_t const quarters = (r - x) >> (fraction_bits - 2);
 
     if (x == 0)
         return INT32_MAX;
     if (integer_bits > 5 && x < -(INT32_C(1) << (36 - integer_bits)))
         return 0;
-    int32_t result = qi_exp_on_quarter(qi_saturating_left_shift(r, integer_bits));
+    int32_t result = qi_exp_on_quarter(r * (1 << integer_bits));
     for (int k = 0; k < integer_bits + 2; k++)
         if (quarters & (1 << k))
             result = qi_srdhm(result, qi_exp_of_bit(k));
