@@ -54,29 +54,32 @@ QK_HOT void qk_plain_add_quad(qk_sums4 *sums, int32_t w, const int16_t *x)
     "add %[" sum "], %[p]\n"                                                                       \
     "add %[" sum2 "], %[q]\n"
 
-/** The loop of qk_plain_quad. `widen` makes a number of a weight's byte. */
-#define QK_THUMB1_QUAD(widen)                                                                      \
-    __asm__ volatile(                                                                              \
-        ".syntax unified\n"                                                                        \
-        "1:\n"                                                                                     \
-        "ldrb %[w], [%[at]]\n" widen "adds %[at], #1\n" QK_THUMB1_TWO("0", "a", "b")               \
-            QK_THUMB1_TWO("4", "c", "d") "adds %[x], #8\n"                                         \
-                                         "cmp %[at], %[end]\n"                                     \
-                                         "bne 1b\n"                                                \
-        : [at] "+&l"(w), [x] "+&l"(x), [a] "+&h"(s.a), [b] "+&h"(s.b), [c] "+&h"(s.c),             \
-          [d] "+&h"(s.d), [w] "=&l"(weight), [p] "=&l"(p), [q] "=&l"(q)                            \
-        : [end] "h"(end)                                                                           \
-        : "cc", "memory")
+/**
+ * The end of a loop over weights; k is negative. What the loops change, such as k, equals no other
+ * operand, and is not marked with "&": with it gcc lacks a register if it keeps a frame pointer.
+ */
+#define QK_THUMB1_NEXT                                                                             \
+    "adds %[k], #1\n"                                                                              \
+    "bne 1b\n"
+
+/** The loop of qk_plain_quad. `load`: ldrsb or ldrb, of a weight. */
+#define QK_THUMB1_QUAD(load)                                                                       \
+    __asm__ volatile(".syntax unified\n"                                                           \
+                     "1:\n" load " %[w], [%[end], %[k]]\n" QK_THUMB1_TWO("0", "a", "b")            \
+                         QK_THUMB1_TWO("4", "c", "d") "adds %[x], #8\n" QK_THUMB1_NEXT             \
+                     : [k] "+l"(k), [x] "+l"(x), [a] "+&h"(s.a), [b] "+&h"(s.b), [c] "+&h"(s.c),   \
+                       [d] "+&h"(s.d), [w] "=&l"(weight), [p] "=&l"(p), [q] "=&l"(q)               \
+                     : [end] "l"(w + depth)                                                        \
+                     : "cc", "memory")
 
 QK_HOT qk_sums4 qk_plain_quad(const uint8_t *w, const int16_t *x, size_t depth, int is_signed)
 {
-    const uint8_t *const end = w + depth;
     qk_sums4 s = {0, 0, 0, 0};
-    int32_t weight, p, q;
+    int32_t k = -(int32_t)depth, weight, p, q;
     if (is_signed)
-        QK_THUMB1_QUAD("sxtb %[w], %[w]\n");
+        QK_THUMB1_QUAD("ldrsb");
     else
-        QK_THUMB1_QUAD("");
+        QK_THUMB1_QUAD("ldrb");
     return s;
 }
 #else
@@ -153,6 +156,43 @@ QK_HOT void qk_plain_row2(const uint8_t *w, const uint8_t *w2, const int16_t *x,
     sums[1] = b;
 }
 
+#if QK_THUMB1
+/** The products of the value with a weight of each of two channels. */
+#define QK_THUMB1_CHANNELS(load, end, sum, sum2)                                                   \
+    load " %[p], [%[" end "], %[k]]\n"                                                             \
+         "muls %[p], %[value], %[p]\n"                                                             \
+         "add %[" sum "], %[p]\n" load " %[p], [%[" end "], %[k2]]\n"                              \
+         "muls %[p], %[value], %[p]\n"                                                             \
+         "add %[" sum2 "], %[p]\n"
+
+/** The loop of qk_plain_row4. k2 = k + stride. */
+#define QK_THUMB1_ROW4(load)                                                                       \
+    __asm__ volatile(                                                                              \
+        ".syntax unified\n"                                                                        \
+        "1:\n"                                                                                     \
+        "ldrh %[value], [%[x]]\n"                                                                  \
+        "sxth %[value], %[value]\n"                                                                \
+        "adds %[x], #2\n" QK_THUMB1_CHANNELS(load, "end_a", "a", "b")                              \
+            QK_THUMB1_CHANNELS(load, "end_c", "c", "d") "adds %[k2], #1\n" QK_THUMB1_NEXT          \
+        : [k] "+l"(k), [k2] "+l"(k2), [x] "+l"(x), [a] "+&h"(s.a), [b] "+&h"(s.b), [c] "+&h"(s.c), \
+          [d] "+&h"(s.d), [value] "=&l"(value), [p] "=&l"(p)                                       \
+        : [end_a] "l"(end), [end_c] "l"(end + 2 * stride)                                          \
+        : "cc", "memory")
+
+/** One row with four channels, whose weights are `stride` bytes apart. */
+QK_HOT qk_sums4 qk_plain_row4(const uint8_t *w, size_t stride, const int16_t *x, size_t depth,
+                              int is_signed)
+{
+    const uint8_t *const end = w + depth;
+    qk_sums4 s = {0, 0, 0, 0};
+    int32_t k = -(int32_t)depth, k2 = k + (int32_t)stride, value, p;
+    if (is_signed)
+        QK_THUMB1_ROW4("ldrsb");
+    else
+        QK_THUMB1_ROW4("ldrb");
+    return s;
+}
+#else
 /** One row with four channels, whose weights are `stride` bytes apart. */
 QK_HOT qk_sums4 qk_plain_row4(const uint8_t *w, size_t stride, const int16_t *x, size_t depth,
                               int is_signed)
@@ -169,6 +209,7 @@ QK_HOT qk_sums4 qk_plain_row4(const uint8_t *w, size_t stride, const int16_t *x,
     }
     return s;
 }
+#endif
 
 /** One row of codes with two channels. */
 QK_HOT void qk_plain_codes2(const uint8_t *w, const uint8_t *w2, const uint8_t *codes, size_t depth,
