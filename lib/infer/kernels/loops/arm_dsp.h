@@ -189,6 +189,15 @@ QK_HOT uint32_t qk_sxtab16_odd(uint32_t to, uint32_t bytes)
 #endif
 }
 
+/** Codes 0 and 2, and 1 and 3 of a word as differences; minus: -Z_x in both halves. */
+QK_HOT qk_pair qk_differences4(uint32_t word, uint32_t minus, int is_signed)
+{
+    qk_pair pair;
+    pair.first = is_signed ? qk_sxtab16(minus, word) : qk_uxtab16(minus, word);
+    pair.second = is_signed ? qk_sxtab16_odd(minus, word) : qk_uxtab16_odd(minus, word);
+    return pair;
+}
+
 /** x limited to the codes of signed and of unsigned bytes. */
 QK_HOT int32_t qk_limit_s8(int32_t x)
 {

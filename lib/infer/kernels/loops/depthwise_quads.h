@@ -108,14 +108,12 @@ QK_HOT void qk_depthwise_tap(qk_channel_sums *s, const uint8_t *x, const int16_t
         s->d += ((is_signed ? (int8_t)x[3] : x[3]) + minus) * w[3];
         return;
     }
-    uint32_t const word = qk_word(x), minus = j->minus;
-    uint32_t const even = is_signed ? qk_sxtab16(minus, word) : qk_uxtab16(minus, word);
-    uint32_t const odd = is_signed ? qk_sxtab16_odd(minus, word) : qk_uxtab16_odd(minus, word);
+    qk_pair const values = qk_differences4(qk_word(x), j->minus, is_signed);
     qk_pair const weights = qk_pair_at(w);
-    s->a = qk_smlabb(even, weights.first, s->a);
-    s->c = qk_smlatt(even, weights.first, s->c);
-    s->b = qk_smlabb(odd, weights.second, s->b);
-    s->d = qk_smlatt(odd, weights.second, s->d);
+    s->a = qk_smlabb(values.first, weights.first, s->a);
+    s->c = qk_smlatt(values.first, weights.first, s->c);
+    s->b = qk_smlabb(values.second, weights.second, s->b);
+    s->d = qk_smlatt(values.second, weights.second, s->d);
 }
 
 QK_HOT qk_channel_sums qk_depthwise_sum(const qk_depthwise_job *j, const uint8_t *x,

@@ -155,19 +155,19 @@ QK_HOT qk_sums4 qk_dsp_row4(const uint8_t *w, size_t stride, const int16_t *x, s
 QK_HOT void qk_dsp_codes2(const uint8_t *w, const uint8_t *w2, const uint8_t *codes, size_t depth,
                           qi_codes x, int is_signed, int32_t *sums)
 {
-    uint32_t const flips = x.flip * UINT32_C(0x01010101), minus = qk_halves(-x.offset, -x.offset);
+    int32_t const zero_point = x.offset - x.flip;
+    uint32_t const minus = qk_halves(-zero_point, -zero_point);
     const uint8_t *const end = codes + depth / 4 * 4;
     int32_t a = 0, b = 0;
     for (; codes != end; codes += 4) {
-        uint32_t const word = qk_word(codes) ^ flips;
-        qk_pair const block = {qk_uxtab16(minus, word), qk_uxtab16_odd(minus, word)};
+        qk_pair const block = qk_differences4(qk_word(codes), minus, x.flip != 0);
         a = qk_add_next(a, &w, block, is_signed);
         b = qk_add_next(b, &w2, block, is_signed);
     }
     size_t const n = depth % 4;
     if (n) {
-        uint32_t const word = qk_last_word(codes, n, qi_zero_byte(x)) ^ flips;
-        qk_pair const block = {qk_uxtab16(minus, word), qk_uxtab16_odd(minus, word)};
+        uint32_t const word = qk_last_word(codes, n, qi_zero_byte(x));
+        qk_pair const block = qk_differences4(word, minus, x.flip != 0);
         a = qk_add_pairs(a, qk_weights4(qk_last_word(w, n, 0), is_signed), block);
         b = qk_add_pairs(b, qk_weights4(qk_last_word(w2, n, 0), is_signed), block);
     }
