@@ -12,8 +12,8 @@
 # 100 Gbit/s: a table, OUT.png and OUT.svg.
 #
 # The model's figures are measured here: computing (processes side by side, each with its part of the batch, which exchange
-# nothing), exchanges and waiting (bench/scaling/exchanges.c), and what a step exchanges. For clusters, those of exchanges
-# are assumed instead:
+# nothing), what a step exchanges and when, and from these how long sums take with all the waiting for the slowest rank
+# (bench/scaling/exchanges.c). For clusters, exchanges are assumed instead, and ranks that are equally fast:
 LATENCY_10=30e-6 MESSAGE_10=2e-6     # seconds, TCP over 10 Gbit/s Ethernet: of an exchange, of one more message
 LATENCY_100=3e-6 MESSAGE_100=0.3e-6  # RDMA over 100 Gbit/s
 SPEED=${SPEED:-16}                   # how many times as fast the faster machines compute: 2 or more
@@ -46,35 +46,42 @@ side_by_side() { # side_by_side <processes> <recipe>: milliseconds of a step, of
     for i in $(seq "$1"); do cat "$folder/ms$i"; done | awk '{ sum += $1 } END { printf "%.3f\n", sum / NR }'
 }
 
+exchanges() { # exchanges <ranks> <options...>: exchanges.json
+    local ranks=$1
+    shift
+    mpirun --bind-to none -n "$ranks" "$build/bench/exchanges" "$@" >"$folder/exchanges.json" </dev/null
+}
+
 check_network() { # check_network <name> <lines of [model]> <steps>
-    local alone measured
+    local alone measured i
     recipe "$2" 64 "$3" >"$folder/net.ini"
-    profile "$folder/net.ini" --set train.steps=4 --set train.batch=16 >"$folder/exchanged"
+    profile "$folder/net.ini" --set train.steps=12 --set train.batch=64 >"$folder/exchanged"
     for ranks in 1 2 4; do
         alone=() measured=()
-        [ $ranks = 1 ] || mpirun --bind-to none -n $ranks "$build/bench/exchanges" >"$folder/exchanges.json" </dev/null
-        [ $ranks != 1 ] || echo '{"exchange": 0, "byte": 0, "add": 0, "together": 1}' >"$folder/exchanges.json"
-        for _ in $(seq "$rounds"); do
+        for i in $(seq "$rounds"); do
             alone+=("$(side_by_side $ranks "$folder/net.ini")")
             measured+=("$(ms $ranks 1 8 "$folder/net.ini" "$folder/run")")
         done
+        [ $ranks != 1 ] || echo '{"exchange": 0, "byte": 0, "add": 0, "sums": 0}' >"$folder/exchanges.json"
+        [ $ranks = 1 ] || exchanges $ranks "$folder/exchanged" "$(awk -v ms="$(least "${alone[@]}")" 'BEGIN { print ms / 1000 }')"
         awk -f $model -f <(cat <<'AWK'
             BEGIN {
                 read_profile(file)
-                said = 1000 * step_of(ranks, alone / 1000 * together, exchange, byte, add, 0)
-                printf "%-18s %5d %10.2f %8.3f %10.2f %10.2f %7.3f\n", name, ranks, alone, together, said, measured, said / measured
+                gradients = 1000 * gradients_of(ranks, exchange, byte, add, alone / 1000, 0)
+                said = alone + 1000 * waits + gradients
+                printf "%-18s %5d %10.2f %8.2f %9.2f %10.2f %10.2f %7.3f\n", name, ranks, alone, 1000 * waits, gradients, said, measured, said / measured
                 exit !(said / measured <= 1.1 && said / measured >= 0.9)
             }
 AWK
         ) -v file="$folder/exchanged" -v name="$1" -v ranks=$ranks -v alone="$(least "${alone[@]}")" \
             -v measured="$(least "${measured[@]}")" -v exchange="$(value exchange)" -v byte="$(value byte)" -v add="$(value add)" \
-            -v together="$(value together)" || status=1
+            -v waits="$(value sums)" || status=1
     done
 }
 
 check() {
     rounds=${1:-3} status=0
-    printf '%-18s %5s %10s %8s %10s %10s %7s\n' network ranks 'alone, ms' together 'model, ms' 'step, ms' ratio
+    printf '%-18s %5s %10s %8s %9s %10s %10s %7s\n' network ranks 'alone, ms' sums gradients 'model, ms' 'step, ms' ratio
     check_network ResNet-20 'arch = resnet
 depth = 20
 width = 16' 40
@@ -103,9 +110,10 @@ draw() {
     [ "$SPEED" -ge 2 ] || { echo "SPEED=$SPEED: expected 2 or more" >&2 && exit 2; }
     mkdir -p "$(dirname "$out")"
     : >"$folder/networks"
-    mpirun --bind-to none -n 2 "$build/bench/exchanges" >"$folder/exchanges.json"
+    exchanges 2
     describe 'ResNet-50' 'arch = resnet50'
-    describe 'MobileNet v1' 'arch = mobilenet_v1'
+    describe 'MobileNet v1' 'arch = mobilenet_v1
+multiplier = 1'
     awk -f $model -f <(cat <<'AWK'
         function efficiency(ranks, computing, wire,    alone) {
             alone = step_of(1, computing, 0, 0, add, 1)
@@ -116,7 +124,7 @@ draw() {
             read_profile($3)
             total = 0
             for (i = 1; i <= buckets; i++) total += values[i]
-            printf "%s: %.0f ms for 32 pictures of 224 pixels here; a step has %d exchanges for which all wait, and %.1f million gradients\n", $1, $2, sums, total / 1e6
+            printf "%s: %.0f ms for 32 pictures of 224 pixels here; a step has %d exchanges for which all wait, and %.1f million gradients (of both passes of folding)\n", $1, $2, sums, total / 1e6
             for (fast = 1; fast <= speed; fast += speed - 1)
                 for (wire = 10; wire <= 100; wire *= 10) {
                     curve = sprintf("%s, %d Gbit/s", $1, wire)
