@@ -334,34 +334,25 @@ INLINE void run_columns(const struct block *k, int stride)
 
 /* ------------------------------------------------------------------ by tail */
 
-/** Four functions of the parts of a line or a block, and their table by tail. */
+/** A function of the parts of a line or a block, with one tail. */
+#define KIND(name, type, of_part, tail)                                                            \
+    static void name(const type *l)                                                                \
+    {                                                                                              \
+        _Pragma("GCC unroll 2") for (int part = 0; part < PARTS; part++) of_part(l, tail, part);   \
+    }
+
+/** Four of them, and their table by tail. */
 #define KINDS(name, type, of_part)                                                                 \
-    static void name##_cut(const type *l)                                                          \
-    {                                                                                              \
-        _Pragma("GCC unroll 2") for (int part = 0; part < PARTS; part++)                           \
-            of_part(l, QI_DEPTHWISE_CUT, part);                                                    \
-    }                                                                                              \
-    static void name##_left_cut(const type *l)                                                     \
-    {                                                                                              \
-        _Pragma("GCC unroll 2") for (int part = 0; part < PARTS; part++)                           \
-            of_part(l, QI_DEPTHWISE_LEFT_CUT, part);                                               \
-    }                                                                                              \
-    static void name##_right(const type *l)                                                        \
-    {                                                                                              \
-        _Pragma("GCC unroll 2") for (int part = 0; part < PARTS; part++)                           \
-            of_part(l, QI_DEPTHWISE_RIGHT, part);                                                  \
-    }                                                                                              \
-    static void name##_any(const type *l)                                                          \
-    {                                                                                              \
-        _Pragma("GCC unroll 2") for (int part = 0; part < PARTS; part++)                           \
-            of_part(l, QI_DEPTHWISE_ANY, part);                                                    \
-    }                                                                                              \
-    static void (*const name##_by_tail[])(const type *l) = {                                       \
-        [QI_DEPTHWISE_CUT] = name##_cut,                                                           \
-        [QI_DEPTHWISE_LEFT_CUT] = name##_left_cut,                                                 \
-        [QI_DEPTHWISE_RIGHT] = name##_right,                                                       \
-        [QI_DEPTHWISE_FINE] = name##_any,                                                          \
-        [QI_DEPTHWISE_ANY] = name##_any};
+    KIND(name##_cut, type, of_part, QI_DEPTHWISE_CUT)                                              \
+    KIND(name##_left_cut, type, of_part, QI_DEPTHWISE_LEFT_CUT)                                    \
+    KIND(name##_right, type, of_part, QI_DEPTHWISE_RIGHT)                                          \
+    KIND(name##_any, type, of_part, QI_DEPTHWISE_ANY)                                              \
+    static void (*const name##_by_tail[])(const type *l) = {[QI_DEPTHWISE_CUT] = name##_cut,       \
+                                                            [QI_DEPTHWISE_LEFT_CUT] =              \
+                                                                name##_left_cut,                   \
+                                                            [QI_DEPTHWISE_RIGHT] = name##_right,   \
+                                                            [QI_DEPTHWISE_FINE] = name##_any,      \
+                                                            [QI_DEPTHWISE_ANY] = name##_any};
 
 INLINE void run_stride_1(const qi_depthwise_block *b, int kind, int part)
 {
