@@ -1,8 +1,7 @@
 # The time of a training step on R ranks: computing, sums, and what gradients add. Functions only.
 #
 # A network is described by lines, as bench/scaling/profile.awk writes them:
-#     sum BYTES SHARE         an exchange for which all wait: batch norm, losses, ranges; BYTES go to each other rank;
-#                             SHARE: of the step's computing, between the sum before and this one
+#     sum BYTES               an exchange for which all wait: batch norm, losses, ranges; BYTES go to each other rank
 #     bucket VALUES LEFT      gradients on their way; LEFT: the share of the step's computing that comes after their start
 # `exchange` is the time until a few bytes have gone from every rank to every other, `byte` that of one more byte, and
 # `add` that of adding two floats. `overlaps`: a network card moves bytes while the processor computes.

@@ -11,9 +11,10 @@
 # ResNet-50 and MobileNet v1 on up to 1,024 ranks, each a machine like this one or SPEED times as fast, joined by 10 or
 # 100 Gbit/s: a table, OUT.png and OUT.svg.
 #
-# The model's figures are measured here: computing (processes side by side, each with its part of the batch, which exchange
-# nothing), what a step exchanges and when, and from these how long sums take with all the waiting for the slowest rank
-# (bench/scaling/exchanges.c). For clusters, exchanges are assumed instead, and ranks that are equally fast:
+# The model adds up what is computed, how long ranks wait for the slowest, and what messages take. All three are measured
+# without the steps that are checked: bench/scaling/apart.c trains ranks that send nothing, and lets them wait for each
+# other or not; bench/scaling/exchanges.c times messages. For clusters two things are assumed: that all ranks are equally
+# fast, so that none waits, and what messages take:
 LATENCY_10=30e-6 MESSAGE_10=2e-6     # seconds, TCP over 10 Gbit/s Ethernet: of an exchange, of one more message
 LATENCY_100=3e-6 MESSAGE_100=0.3e-6  # RDMA over 100 Gbit/s
 SPEED=${SPEED:-16}                   # how many times as fast the faster machines compute: 2 or more
@@ -23,8 +24,8 @@ cd "$(dirname "$0")/../.."
 . bench/scaling/steps.sh
 model="bench/scaling/model.awk"
 
-value() { # value <name>: of the JSON object in exchanges.json
-    sed -n "s/.*\"$1\": \([-+.0-9e]*\).*/\1/p" "$folder/exchanges.json"
+value() { # value <name> [<file>]: of the JSON object in the file; exchanges.json
+    sed -n "s/.*\"$1\": \([-+.0-9e]*\).*/\1/p" "${2:-$folder/exchanges.json}"
 }
 
 profile() { # profile <recipe> <options...>: what a step exchanges
@@ -37,51 +38,43 @@ profile() { # profile <recipe> <options...>: what a step exchanges
 
 # ---------------------------------------------------------------- check
 
-side_by_side() { # side_by_side <processes> <recipe>: milliseconds of a step, of processes that exchange nothing
-    local i
-    for i in $(seq "$1"); do
-        ms 1 1 $((8 / $1)) "$2" "$folder/alone$i" --set train.batch=$((64 / $1)) >"$folder/ms$i" &
-    done
-    wait
-    for i in $(seq "$1"); do cat "$folder/ms$i"; done | awk '{ sum += $1 } END { printf "%.3f\n", sum / NR }'
-}
-
-exchanges() { # exchanges <ranks> <options...>: exchanges.json
-    local ranks=$1
-    shift
-    mpirun --bind-to none -n "$ranks" "$build/bench/exchanges" "$@" >"$folder/exchanges.json" </dev/null
+exchanges() { # exchanges <ranks>: exchanges.json
+    mpirun --bind-to none -n "$1" "$build/bench/exchanges" >"$folder/exchanges.json" </dev/null
 }
 
 check_network() { # check_network <name> <lines of [model]> <steps>
-    local alone measured i
+    local apart together measured i
     recipe "$2" 64 "$3" >"$folder/net.ini"
     profile "$folder/net.ini" --set train.steps=12 --set train.batch=64 >"$folder/exchanged"
     for ranks in 1 2 4; do
-        alone=() measured=()
+        apart=() together=() measured=()
         for i in $(seq "$rounds"); do
-            alone+=("$(side_by_side $ranks "$folder/net.ini")")
+            "$build/bench/apart" "$folder/net.ini" $ranks train.shards=8 train.lr=1e-30 output.dir="$folder/apart" \
+                >"$folder/apart.json"
+            apart+=("$(value apart "$folder/apart.json")")
+            together+=("$(value together "$folder/apart.json")")
             measured+=("$(ms $ranks 1 8 "$folder/net.ini" "$folder/run")")
         done
-        [ $ranks != 1 ] || echo '{"exchange": 0, "byte": 0, "add": 0, "sums": 0}' >"$folder/exchanges.json"
-        [ $ranks = 1 ] || exchanges $ranks "$folder/exchanged" "$(awk -v ms="$(least "${alone[@]}")" 'BEGIN { print ms / 1000 }')"
+        [ $ranks != 1 ] || echo '{"exchange": 0, "byte": 0}' >"$folder/exchanges.json"
+        [ $ranks = 1 ] || exchanges $ranks
         awk -f $model -f <(cat <<'AWK'
             BEGIN {
                 read_profile(file)
-                gradients = 1000 * gradients_of(ranks, exchange, byte, add, alone / 1000, 0)
-                said = alone + 1000 * waits + gradients
-                printf "%-18s %5d %10.2f %8.2f %9.2f %10.2f %10.2f %7.3f\n", name, ranks, alone, 1000 * waits, gradients, said, measured, said / measured
+                messages = sums_of(ranks, exchange, byte) + gradients_of(ranks, exchange, byte, 0, 0, 0)
+                said = 1000 * (together + messages)
+                printf "%-18s %5d %10.2f %8.2f %9.2f %10.2f %10.2f %7.3f\n", name, ranks, 1000 * apart, 1000 * (together - apart), 1000 * messages, said, measured, said / measured
                 exit !(said / measured <= 1.1 && said / measured >= 0.9)
             }
 AWK
-        ) -v file="$folder/exchanged" -v name="$1" -v ranks=$ranks -v alone="$(least "${alone[@]}")" \
-            -v measured="$(least "${measured[@]}")" -v exchange="$(value exchange)" -v byte="$(value byte)" -v add="$(value add)" \
-            -v waits="$(value sums)" || status=1
+        ) -v file="$folder/exchanged" -v name="$1" -v ranks=$ranks -v apart="$(least "${apart[@]}")" \
+            -v together="$(least "${together[@]}")" -v measured="$(least "${measured[@]}")" -v exchange="$(value exchange)" \
+            -v byte="$(value byte)" || status=1
     done
 }
 
 check() {
     rounds=${1:-3} status=0
-    printf '%-18s %5s %10s %8s %9s %10s %10s %7s\n' network ranks 'alone, ms' sums gradients 'model, ms' 'step, ms' ratio
+    printf '%-18s %5s %10s %8s %9s %10s %10s %7s\n' network ranks 'apart, ms' waiting messages 'model, ms' 'step, ms' ratio
     check_network ResNet-20 'arch = resnet
 depth = 20
 width = 16' 40
