@@ -3,7 +3,7 @@
 #   build           release, all tests
 #   build-sanitize  AddressSanitizer and UndefinedBehaviorSanitizer, all tests but those that say the same of every build
 #   build-minimal   hard dependencies only: no threads, no SIMD, no JPEG, no Check; it has to build and work
-#   build-debug     not optimized, with the benchmarks, and build-clang: these have to build without warnings
+#   build-debug     with the benchmarks, and build-clang: not optimized; these have to build without warnings
 # and the integer engine alone, where the cross compilers are to be had:
 #   build-aarch64-linux-gnu, build-arm-linux-gnueabihf   its tests under qemu, and the models of the
 #                                                        tests of `build` with their answers
@@ -78,11 +78,11 @@ run_tests() {
 }
 
 mkdir -p "$logs"
-# these warn of other things than the builds below, and take a minute: so they come first
+# these warn of other things than the builds below, and take two minutes: so they come first
 configure build-debug -Dbuildtype=debug -Dtests=disabled -Dbench=true
 build build-debug
 if command -v clang >/dev/null 2>&1; then
-    CC=clang configure build-clang -Dtests=disabled
+    CC=clang configure build-clang -Dbuildtype=debug -Dtests=disabled
     build build-clang
 else
     echo "SKIP build-clang: no clang"
@@ -99,7 +99,9 @@ mkdir -p "$models"
 QAT_KEEP_MODELS=$models run_tests build
 QAT_REPLAY=$models run_tests build replay
 
-configure build-sanitize -Dtests=enabled -Dbuildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false
+# -O1: with -O2 the kernels take several times as long to compile, and the tests as long to run
+configure build-sanitize -Dtests=enabled -Dbuildtype=debug -Doptimization=1 -Dc_args=-g1 -Db_sanitize=address,undefined \
+    -Db_lundef=false
 build build-sanitize
 export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1

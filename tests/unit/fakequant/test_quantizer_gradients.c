@@ -234,7 +234,7 @@ START_TEST(test_two_ends)
         double const slope = (surrogate_loss(&t, above) - surrogate_loss(&t, below)) / (2 * h);
         size_t const features = weights ? 200 : 100;
         double const factor = tqt ? 1 : 1 / sqrt((double)features * (t.hi - t.lo));
-        char what[48];
+        char what[64];
         snprintf(what, sizeof what, "%s value %d", op, k);
         expect_near((double)bench_learned_grad(&b)[k], slope * factor, 1e-2, what);
     }

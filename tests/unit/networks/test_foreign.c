@@ -365,7 +365,7 @@ START_TEST(constants_that_grow_are_refused)
     qat_writer g = {0}, w = onnx_floats("c0", 1, &one, 1, &value);
     onnx_message(&g, ONNX_INITIALIZER, &w);
     for (int i = 0; i < 40; i++) {
-        char from[8], to[8];
+        char from[16], to[16];
         snprintf(from, sizeof from, "c%d", i);
         snprintf(to, sizeof to, "c%d", i + 1);
         qat_writer n = onnx_node("Concat", from, from, to);

@@ -63,7 +63,7 @@ START_TEST(test_resume)
     static const int stops[][2] = {{3, 0}, {8, 0}, {5, 7}};
     must_train("whole", modes[1], 0, false);
     for (int i = 0; i < 3; i++) {
-        char parts[16];
+        char parts[24];
         snprintf(parts, sizeof parts, "parts%d", i);
         must_train(parts, modes[1], stops[i][0], false);
         qat_checkpoint *c = checkpoint_of(parts);
@@ -93,7 +93,7 @@ static void count_evaluations(void *context, const qat_train_progress *p)
 START_TEST(test_stop_in_evaluation)
 {
     const char *sets[] = {modes[1], "train.eval_batch=20", "train.checkpoint_every=3"};
-    char dir[TEST_PATH_MAX], name[16];
+    char dir[TEST_PATH_MAX], name[24];
     qat_recipe *r = recipe_with(sets, 3);
     must_train_with("whole", sets, 3, 0, false);
     for (int i = 1; i <= 4; i++) { /* 3 batches of the float network, 3 of the quantized one */
