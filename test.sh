@@ -99,7 +99,7 @@ mkdir -p "$models"
 QAT_KEEP_MODELS=$models run_tests build
 QAT_REPLAY=$models run_tests build replay
 
-# -O1: with -O2 the kernels take several times as long to compile, and the tests as long to run
+# -O1: with -O2 the kernels take several times as long to compile, and no test is faster
 configure build-sanitize -Dtests=enabled -Dbuildtype=debug -Doptimization=1 -Dc_args=-g1 -Db_sanitize=address,undefined \
     -Db_lundef=false
 build build-sanitize

@@ -29,8 +29,12 @@ static size_t read_file(const char *path, uint8_t *to, size_t most)
 {
     FILE *file = fopen(path, "rb");
     size_t const n = file ? fread(to, 1, most, file) : 0;
-    if (!file || fgetc(file) != EOF) {
-        fprintf(stderr, "%s: cannot be read, or has more than %zu bytes\n", path, most);
+    if (!file) {
+        perror(path);
+        exit(1);
+    }
+    if (fgetc(file) != EOF) {
+        fprintf(stderr, "%s: more than %zu bytes\n", path, most);
         exit(1);
     }
     fclose(file);

@@ -8,9 +8,9 @@
  *     apart       seconds of a step if no rank waits for another
  *     together    seconds of a step if all wait for the slowest at each sum, as in training
  *
- * Both are means over the ranks, of the second half of the run. The gradients are not those of the
- * batch, so set a learning rate of almost 0: then no weight grows beyond all bounds. Files are
- * written to the recipe's output.dir.
+ * Both are means over the ranks, of the second half of the run. What "comes" is copied, so moving
+ * bytes once within this machine is a part of them. The gradients are wrong: set a learning rate of
+ * almost 0, or weights may overflow. Files are written to the recipe's output.dir.
  */
 #define _GNU_SOURCE /* MAP_ANONYMOUS */
 #include "qat/qat.h"
@@ -26,7 +26,12 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { RANKS_MAX = 256, SUMS = 0 /* the channel for whose exchanges all wait */ };
+enum {
+    RANKS_MAX = 256,
+    SUMS = 0, /* the channel for whose exchanges all wait */
+    SPINS = 2000,
+    SLEEP_NS = 20000
+};
 
 /** What the processes share. */
 typedef struct common {
@@ -52,22 +57,28 @@ static qat_status begin(void *context, qat_exchange *x, qat_error *err)
     return QAT_OK;
 }
 
-/** Others seem to send what this rank sends. */
+/** Fill what would come from others with what this rank sends. */
 static void answer(const qat_exchange *x)
 {
-    for (int i = 0; x->n_send && i < x->n_receive; i++) {
-        qat_piece const *from = &x->send[i % x->n_send], *to = &x->receive[i];
-        size_t const n = from->bytes < to->bytes ? from->bytes : to->bytes;
-        memcpy(to->at, from->at, n);
+    for (int i = 0; i < x->n_receive; i++) {
+        qat_piece const *to = &x->receive[i];
+        qat_piece const *from = x->n_send ? &x->send[i % x->n_send] : to;
+        size_t const n = from == to ? 0 : from->bytes < to->bytes ? from->bytes : to->bytes;
+        if (n)
+            memcpy(to->at, from->at, n);
         memset((char *)to->at + n, 0, to->bytes - n);
     }
 }
 
+/** Look, and let others compute meanwhile, as ranks under MPI do (tools/ranks/ranks_mpi.c). */
 static void wait_for_all(common *c)
 {
     int const turn = atomic_fetch_add(&c->came, 1) / c->ranks;
-    while (c->together && atomic_load(&c->came) / c->ranks <= turn)
-        sched_yield();
+    for (int spins = 0; c->together && atomic_load(&c->came) / c->ranks <= turn; spins++)
+        if (spins < SPINS)
+            sched_yield();
+        else
+            nanosleep(&(struct timespec){0, SLEEP_NS}, NULL);
 }
 
 static qat_status done(void *context, qat_exchange *x, bool wait, bool *is_done, qat_error *err)
@@ -128,7 +139,13 @@ static double train(common *c, int rank, const char *file, const char *const *se
     return st || w.steps < 1 ? 0 : (w.end - w.half) / (double)w.steps;
 }
 
-/** The mean over the ranks; 0 after an error. */
+static void end_all(const pid_t *children, int n)
+{
+    for (int i = 0; i < n; i++)
+        kill(children[i], SIGKILL);
+}
+
+/** The mean over the ranks; 0 after an error, which was told. */
 static double time_of_step(common *c, const char *file, const char *const *sets, int n_sets)
 {
     pid_t children[RANKS_MAX];
@@ -138,7 +155,8 @@ static double time_of_step(common *c, const char *file, const char *const *sets,
         children[rank] = fork();
         if (children[rank] < 0) {
             perror("apart");
-            exit(EXIT_FAILURE);
+            end_all(children, rank);
+            return 0;
         }
         if (children[rank])
             continue;
@@ -146,8 +164,10 @@ static double time_of_step(common *c, const char *file, const char *const *sets,
         _exit(c->time[rank] > 0 ? EXIT_SUCCESS : EXIT_FAILURE);
     }
     for (int status; wait(&status) > 0;) {
-        for (int rank = 0; status && !failed && rank < c->ranks; rank++)
-            kill(children[rank], SIGKILL);
+        if (status && !failed)
+            end_all(children, c->ranks);
+        if (WIFSIGNALED(status) && !failed)
+            fprintf(stderr, "apart: signal %d ended a rank\n", WTERMSIG(status));
         failed |= status != 0;
     }
     for (int rank = 0; rank < c->ranks; rank++)

@@ -4,7 +4,8 @@
 #     sum BYTES               an exchange for which all wait: batch norm, losses, ranges; BYTES go to each other rank
 #     bucket VALUES LEFT      gradients on their way; LEFT: the share of the step's computing that comes after their start
 # `exchange` is the time until a few bytes have gone from every rank to every other, `byte` that of one more byte, and
-# `add` that of adding two floats. `overlaps`: a network card moves bytes while the processor computes.
+# `add` that of adding two floats: 0 where computing contains it. `overlaps`: a network card moves bytes while the processor
+# computes.
 
 function read_profile(file,    line, f) {
     sums = sum_bytes = buckets = 0

@@ -18,39 +18,49 @@
 LATENCY_10=30e-6 MESSAGE_10=2e-6     # seconds, TCP over 10 Gbit/s Ethernet: of an exchange, of one more message
 LATENCY_100=3e-6 MESSAGE_100=0.3e-6  # RDMA over 100 Gbit/s
 SPEED=${SPEED:-16}                   # how many times as fast the faster machines compute: 2 or more
-# Other programs should not run meanwhile. QAT_BUILD names another build than build.
+# Other programs should not run meanwhile. The build needs MPI; QAT_BUILD names another one than build.
 set -u
 cd "$(dirname "$0")/../.."
 . bench/scaling/steps.sh
 model="bench/scaling/model.awk"
+[ -x "$build/bench/exchanges" ] || { echo "no $build/bench/exchanges: a build with MPI has it" >&2 && exit 1; }
 
 value() { # value <name> [<file>]: of the JSON object in the file; exchanges.json
     sed -n "s/.*\"$1\": \([-+.0-9e]*\).*/\1/p" "${2:-$folder/exchanges.json}"
 }
 
-profile() { # profile <recipe> <options...>: what a step exchanges
+failed() { # failed <what> <file with its messages>
+    tail -n 3 "$2" >&2
+    echo "$1 failed" >&2
+    exit 1
+}
+
+profile() { # profile <recipe> <options...>: what a step exchanges, to the file exchanged
     local recipe=$1
     shift
     QAT_RANKS_TIMELINE=$folder/line mpirun --bind-to none -n 2 "$tools/qat-train" "$recipe" --threads 1 --set train.shards=2 \
-        --out "$folder/profile" --overwrite --progress none "$@" >"$folder/profile.txt" 2>&1 </dev/null || tail -n 3 "$folder/profile.txt" >&2
-    awk -f bench/scaling/profile.awk "$folder/line.0.csv"
+        --set train.log_every=1000 --out "$folder/profile" --overwrite --progress none "$@" >"$folder/said.txt" 2>&1 \
+        </dev/null || failed "a run of 2 ranks" "$folder/said.txt"
+    awk -f bench/scaling/profile.awk "$folder/line.0.csv" >"$folder/exchanged"
+    [ -s "$folder/exchanged" ] || failed "the timeline" "$folder/line.0.csv"
+}
+
+exchanges() { # exchanges <ranks>: exchanges.json
+    mpirun --bind-to none -n "$1" "$build/bench/exchanges" >"$folder/exchanges.json" 2>"$folder/said.txt" </dev/null ||
+        failed exchanges "$folder/said.txt"
 }
 
 # ---------------------------------------------------------------- check
 
-exchanges() { # exchanges <ranks>: exchanges.json
-    mpirun --bind-to none -n "$1" "$build/bench/exchanges" >"$folder/exchanges.json" </dev/null
-}
-
 check_network() { # check_network <name> <lines of [model]> <steps>
     local apart together measured i
     recipe "$2" 64 "$3" >"$folder/net.ini"
-    profile "$folder/net.ini" --set train.steps=12 --set train.batch=64 >"$folder/exchanged"
+    profile "$folder/net.ini" --set train.steps=12 --set train.batch=64
     for ranks in 1 2 4; do
         apart=() together=() measured=()
         for i in $(seq "$rounds"); do
             "$build/bench/apart" "$folder/net.ini" $ranks train.shards=8 train.lr=1e-30 output.dir="$folder/apart" \
-                >"$folder/apart.json"
+                >"$folder/apart.json" 2>"$folder/said.txt" || failed apart "$folder/said.txt"
             apart+=("$(value apart "$folder/apart.json")")
             together+=("$(value together "$folder/apart.json")")
             measured+=("$(ms $ranks 1 8 "$folder/net.ini" "$folder/run")")
@@ -62,7 +72,7 @@ check_network() { # check_network <name> <lines of [model]> <steps>
                 read_profile(file)
                 messages = sums_of(ranks, exchange, byte) + gradients_of(ranks, exchange, byte, 0, 0, 0)
                 said = 1000 * (together + messages)
-                printf "%-18s %5d %10.2f %8.2f %9.2f %10.2f %10.2f %7.3f\n", name, ranks, 1000 * apart, 1000 * (together - apart), 1000 * messages, said, measured, said / measured
+                printf "%-18s %5d %10.1f %8.1f %9.2f %10.1f %10.1f %7.3f\n", name, ranks, 1000 * apart, 1000 * (together - apart), 1000 * messages, said, measured, said / measured
                 exit !(said / measured <= 1.1 && said / measured >= 0.9)
             }
 AWK
@@ -93,7 +103,8 @@ describe() {
     ms=$(ms 1 "$(nproc)" 1 "$folder/net.ini" "$folder/run")
     for sync in yes no; do
         file=$folder/exchanged-$(wc -l <"$folder/networks")
-        profile "$folder/net.ini" --set train.batch=4 --set train.sync_batch_norm=$sync >"$file"
+        profile "$folder/net.ini" --set train.batch=4 --set train.sync_batch_norm=$sync
+        cp "$folder/exchanged" "$file"
         echo "$1$([ $sync = yes ] || echo ', sync_batch_norm = no')|$ms|$file" >>"$folder/networks"
     done
 }
@@ -112,6 +123,13 @@ multiplier = 1'
             alone = step_of(1, computing, 0, 0, add, 1)
             return alone / step_of(ranks, computing, latency[wire] + (ranks - 2) * message[wire], 8 / (wire * 1e9), add, 1)
         }
+        # what a step takes, milliseconds
+        function parts_of(ranks, computing, wire,    exchange, byte) {
+            exchange = latency[wire] + (ranks - 2) * message[wire]
+            byte = 8 / (wire * 1e9)
+            return sprintf("| %s | %d | %.0f | %.0f | %.0f | %.0f |\n", $1, wire, 1000 * computing, 1000 * sums_of(ranks, exchange, 0),
+                1000 * sums_of(ranks, 0, byte), 1000 * gradients_of(ranks, exchange, byte, add, computing, 1))
+        }
         BEGIN { FS = "|"; latency[10] = l10; latency[100] = l100; message[10] = m10; message[100] = m100 }
         {
             read_profile($3)
@@ -128,10 +146,12 @@ multiplier = 1'
                         if (ranks == 2 || ranks == 8 || ranks == 32 || ranks == 128 || ranks == 1024) row = row sprintf(" | %5.1f %%", 100 * e)
                     }
                     rows = rows row " |\n"
+                    if (fast > 1) parts = parts parts_of(1024, $2 / 1000 / fast, wire)
                 }
         }
         END {
             printf "\n| network | machine | Gbit/s | 2 ranks | 8 | 32 | 128 | 1024 |\n|---|---|---|---|---|---|---|---|\n%s", rows
+            printf "\n1024 ranks, %d times as fast, milliseconds\n| network | Gbit/s | computing | exchanges of sums | bytes of sums | gradients |\n|---|---|---|---|---|---|\n%s", speed, parts
         }
 AWK
     ) -v add="$(value add)" -v speed="$SPEED" -v l10=$LATENCY_10 -v l100=$LATENCY_100 -v m10=$MESSAGE_10 -v m100=$MESSAGE_100 \
@@ -143,7 +163,7 @@ AWK
 case ${1:-} in
 check | draw) "$@" ;;
 *)
-    sed -n '2,14p' "bench/scaling/model.sh"
+    sed -n '2,12p' bench/scaling/model.sh
     exit 2
     ;;
 esac

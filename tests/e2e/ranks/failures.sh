@@ -44,8 +44,9 @@ clock() { # milliseconds
 begin 4 net.ini killed
 wait_for killed/log.csv
 span=$(clock)
-wait "$launcher"
-span=$(($(clock) - span))
+if wait "$launcher"; then ok "4 ranks"; else not_ok "4 ranks: $(cat begin_err.txt)"; fi
+span=$(($(clock) - span + 1)) # of an undisturbed run, from its first row on
+same_run "4 ranks" whole killed
 rm -rf killed
 
 # Trains until a random moment at which the ranks still run; pids are their processes then.
