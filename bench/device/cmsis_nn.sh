@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# The networks of MLPerf Tiny as C source beside CMSIS-NN: instructions on emulated processors, by kind of layer. Ours are
-# compiled with -O3, CMSIS-NN's with -Ofast, as its authors do. PEERS has the program that runs CMSIS-NN's kernels
-# (run.sh, gen_net.py ..), PYTHON has numpy and ai-edge-litert. Instructions are not cycles.
+# The networks of MLPerf Tiny beside CMSIS-NN: instructions on emulated processors, by kind of layer. Ours are the C source,
+# and the engine that reads a .qm and looks up what each layer needs in every run; CMSIS-NN's layers are called by C
+# source, too. Ours are compiled with -O3, CMSIS-NN's with -Ofast, as its authors do. PEERS has the program that runs
+# CMSIS-NN's kernels and the engine (run.sh, gen_net.py ..), PYTHON has numpy and ai-edge-litert. Instructions are not
+# cycles.
 #
 #     QAT_BUILD_ROOT=build QAT_SOURCE_ROOT=. QAT_DATA=.. PEERS=.. PYTHON=.. bench/device/cmsis_nn.sh [CORE...]
 #     CORE: cortex-m0plus cortex-m3 cortex-m4 cortex-m7 cortex-m55
@@ -17,7 +19,7 @@ mkdir peers
 cp -r "$PEERS/." peers
 sed -i 's/^cortex-m3) machine/cortex-m3 | cortex-m0plus) machine/; s/arm-none-eabi-gcc \$target/arm-none-eabi-gcc -masm-syntax-unified $target/' peers/run.sh
 
-theirs() { # theirs <core>: lines of network, kind, instructions
+theirs() { # theirs <core>: lines of network, kind, who, instructions
     float=soft
     [ "$1" != cortex-m55 ] || float=hard
     sed "s/cortex-m4/$1/g; s/float-abi=soft/float-abi=$float/g" "$QAT_SOURCE_ROOT/cross/cortex-m4.ini" >core.ini
@@ -28,9 +30,8 @@ theirs() { # theirs <core>: lines of network, kind, instructions
 import json, sys
 for line in open(sys.argv[1]):
     run = json.loads(line)
-    if run["engine"] == "cmsis-nn":
-        for kind, count in run["kinds"].items():
-            print(run["model"], kind, count["instructions"])' "$1.json"
+    for kind, count in run["kinds"].items():
+        print(run["model"], kind, run["engine"], count["instructions"])' "$1.json"
 }
 
 ours() { # ours <core>
@@ -48,26 +49,35 @@ ours() { # ours <core>
 }
 
 [ $# -gt 0 ] || set -- cortex-m0plus cortex-m3 cortex-m4 cortex-m7 cortex-m55
-printf '%-14s %-38s %-16s %10s %10s %6s\n' core network kind ours CMSIS-NN ratio
+printf '%-14s %-38s %-16s %10s %10s %10s %8s %6s\n' core network kind CMSIS-NN 'C source' 'a .qm' 'C source' 'a .qm'
 for core; do
     theirs "$core" >theirs.txt
     ours "$core" >ours.txt
     awk -v core="$core" '
-        function line(model, kind, a, b) {
-            printf "%-14s %-38s %-16s %10d %10d %6s\n", core, model, kind, a, b, b ? sprintf("%.2f", a / b) : "-"
+        function ratio(a, b) {
+            return b ? sprintf("%.2f", a / b) : "-"
         }
-        NR == FNR { their[$1, $2] = $3; next }
+        function line(model, kind, cmsis, source, qm) {
+            printf "%-14s %-38s %-16s %10d %10d %10d %8s %6s\n", core, model, kind, cmsis, source, qm, ratio(source, cmsis), ratio(qm, cmsis)
+        }
+        function count(model, kind, who, instructions) {
+            number[model, kind, who] += instructions
+            number[model, "all", who] += instructions
+            number["all", kind, who] += instructions
+        }
+        function lines(model, kind) {
+            if ((model, kind, "source") in number)
+                line(model, kind, number[model, kind, "cmsis-nn"], number[model, kind, "source"], number[model, kind, "qat"])
+        }
+        NR == FNR { count($1, $2, $3, $4); next }
         !($1 in seen) { seen[$1] = 1; models[++n] = $1 }
         !($2 in known) { known[$2] = 1; kinds[++k] = $2 }
-        { our[$1, $2] = $3; a[$1] += $3; b[$1] += their[$1, $2]; ka[$2] += $3; kb[$2] += their[$1, $2] }
+        { count($1, $2, "source", $3) }
         END {
             for (i = 1; i <= n; i++) {
-                for (j = 1; j <= k; j++)
-                    if ((models[i], kinds[j]) in our)
-                        line(models[i], kinds[j], our[models[i], kinds[j]], their[models[i], kinds[j]])
-                line(models[i], "all", a[models[i]], b[models[i]])
+                for (j = 1; j <= k; j++) lines(models[i], kinds[j])
+                lines(models[i], "all")
             }
-            for (j = 1; j <= k; j++)
-                line("all", kinds[j], ka[kinds[j]], kb[kinds[j]])
+            for (j = 1; j <= k; j++) lines("all", kinds[j])
         }' theirs.txt ours.txt
 done
