@@ -107,7 +107,7 @@ export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 run_tests build-sanitize -t 4 --no-suite once
 
-configure build-minimal -Dthreads=disabled -Dsimd=false -Djpeg=disabled -Dsound=disabled -Dmpi=disabled -Dtests=disabled
+configure build-minimal -Doptimization=1 -Dthreads=disabled -Dsimd=false -Djpeg=disabled -Dsound=disabled -Dmpi=disabled -Dtests=disabled
 build build-minimal
 if build-minimal/tools/qat-train recipes/quickstart.ini --set train.steps=2 --set quant.quant_delay=0 \
     --set data.train_count=64 --set data.test_count=32 --out build-minimal/run --overwrite >"$logs/minimal.log" 2>&1 &&
