@@ -269,7 +269,7 @@ qat_node *fv_add_all(builder *b, const char *op, const char *part, int n, qat_no
     snprintf(base, sizeof base, "%.70s%s%.16s", b->name, *part ? "/" : "", part);
     snprintf(name, sizeof name, "%s", base);
     for (int i = 2; is_taken(b, name) && i < QAT_FOREIGN_NODES_MAX; i++)
-        snprintf(name, sizeof name, "%.80s%d", base, i);
+        snprintf(name, sizeof name, "%.84s%d", base, i);
     return qat_apply(b->graph, op, name, attrs, n, inputs);
 }
 
