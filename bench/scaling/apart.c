@@ -62,10 +62,12 @@ static void answer(const qat_exchange *x)
 {
     for (int i = 0; i < x->n_receive; i++) {
         qat_piece const *to = &x->receive[i];
-        qat_piece const *from = x->n_send ? &x->send[i % x->n_send] : to;
-        size_t const n = from == to ? 0 : from->bytes < to->bytes ? from->bytes : to->bytes;
-        if (n)
+        size_t n = 0;
+        if (x->n_send) {
+            qat_piece const *from = &x->send[i % x->n_send];
+            n = from->bytes < to->bytes ? from->bytes : to->bytes;
             memcpy(to->at, from->at, n);
+        }
         memset((char *)to->at + n, 0, to->bytes - n);
     }
 }
