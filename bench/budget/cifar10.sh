@@ -1,21 +1,25 @@
 #!/usr/bin/env bash
 # CIFAR-10 with ResNet-20 and MobileNet v1 0.5: bits that a budget search chooses, against 4 bits everywhere. From each
-# float training come three fine-tunings of equal length:
-#   uniform  4 bits for all weights and activations
+# float training come three fine-tunings of equal length, with the settings of recipes/few_bits:
+#   uniform  4 bits for all weights and activations, those of the first and the last layer too
 #   same     a search with the flash and the macs_bits of `uniform`
 #   smaller  a search with 90 % of its flash, and its macs_bits
+# The float trainings are those of bench/few_bits/cifar10.sh: with --floats DIR they are taken from its folder, and are put there.
 # The integer engine runs each model over all test pictures. The command prints a table, what is expected and whether it
 # is kept; OUT/table.md holds the same after every step. Flash is that of a .qm with packed weights, as the search
 # computes it. What is finished is not repeated, and what was interrupted continues. The exit status is 1 if an
 # expectation is broken.
-# Usage: bench/budget/cifar10.sh [OUT] [--table] [--seeds N] [--epochs N] [--tune-epochs N] [--recipes DIR] [--ranges NAME]
-#                         [--sensitivity KIND]
+# Usage: bench/budget/cifar10.sh [OUT] [--table] [--seeds N] [--epochs N] [--tune-epochs N] [--only NETWORK] [--recipes DIR]
+#                         [--floats DIR] [--sensitivity KIND]
 set -eu
 cd "$(dirname "$0")/../.."
 . bench/runs.sh
-out=runs/budget only_table=no seeds=3 epochs=60 tune_epochs=12 recipes=recipes ranges=lsq sensitivity=measured
-take_options seeds epochs tune-epochs recipes ranges sensitivity -- "$@"
-few=(quant.enabled=yes "quant.ranges=$ranges")
+out=runs/budget only_table=no seeds=3 epochs=30 tune_epochs=10 recipes=recipes only= floats= sensitivity=measured
+take_options seeds epochs tune-epochs only recipes floats sensitivity -- "$@"
+few=(quant.enabled=yes quant.ranges=tqt quant.range_rate=10 quant.fraction=15 quant.quant_delay=0 quant.learn_delay=100
+    quant.bn_freeze_delay=80%)
+tuning=("train.epochs=$tune_epochs" train.optimizer=adam train.nesterov=no train.lr=0.001 train.schedule=cosine train.warmup=0
+    train.weight_decay=0 model.dropout=0 distill.weight=0.5 distill.temperature=4)
 
 cells() { # network, method, seed: in the order in which they are done
     local net seed method
@@ -23,11 +27,14 @@ cells() { # network, method, seed: in the order in which they are done
         for net in resnet20 mobilenet; do
             for method in float uniform same smaller; do echo "$net $method $seed"; done
         done
-    done
+    done | grep "^${only:-.*} "
 }
 
 folder() { # folder <network> <method> <seed>
-    echo "$out/$1/$2-$3"
+    case $2 in
+    float) echo "${floats:-$out}/$1/float-w32a32-$3" ;;
+    *) echo "$out/$1/$2-$3" ;;
+    esac
 }
 
 search() { # search <folder> <recipe> <checkpoint> <section.key=value...>: budget.ini, in the folder
@@ -55,39 +62,38 @@ choose() { # choose <folder> <network> <seed> <recipe> <checkpoint> <percent of 
 }
 
 run() { # run <network> <method> <seed>
-    local dir recipe=$recipes/cifar10_$1.ini float="$out/$1/float-$3/last.ckpt" percent=100
+    local dir float recipe=$recipes/cifar10_$1.ini whole=$recipes/cifar10_$1.ini percent=100 bits=()
     dir=$(folder "$@")
-    [ "$2" != smaller ] || percent=90
+    float=$(folder "$1" float "$3")/last.ckpt
     case $2 in
     float)
-        train "$dir" "$recipe" - "train.seed=$3" "train.epochs=$epochs" quant.enabled=no
+        train "$dir" "$whole" - "train.seed=$3" "train.epochs=$epochs" quant.enabled=no
         evaluate "$dir/float.json" "$dir/last.ckpt"
-        cost "$1" "$3" "$recipe" "$float"
+        cost "$1" "$3" "$whole" "$float"
         return
         ;;
-    uniform)
-        fine_tune "$dir" "$recipe" "$float" "$tune_epochs" 0.01 "train.seed=$3" "quant.ranges=$ranges" quant.weight_bits=4 \
-            quant.activation_bits=4
-        ;;
+    uniform) bits=(quant.weight_bits=4 quant.activation_bits=4) ;;
     *)
-        choose "$dir-search" "$1" "$3" "$recipe" "$float" $percent
-        fine_tune "$dir" "$dir-search/budget.ini" "$float" "$tune_epochs" 0.01 "train.seed=$3"
+        [ "$2" != smaller ] || percent=90
+        choose "$dir-search" "$1" "$3" "$whole" "$float" $percent
+        recipe=$dir-search/budget.ini
         ;;
     esac
-    deploy "$dir" "$recipe" "$dir/last.ckpt" --samples 1000
+    train "$dir" "$recipe" "$float" "train.seed=$3" "${few[@]}" "${bits[@]}" "${tuning[@]}" "distill.teacher=$float"
+    deploy "$dir" "$whole" "$dir/last.ckpt" --samples 1000
 }
 
 # The same search anew, with two threads and nothing that was measured before: 0 if every byte is the same.
 again() { # again <network>
     local dir=$out/$1/again-1
     [ -f "$out/$1/same-1-search/budget.ini" ] || return 2
-    choose "$dir" "$1" 1 "$recipes/cifar10_$1.ini" "$out/$1/float-1/last.ckpt" 100 "$dir/sensitivity.csv"
+    choose "$dir" "$1" 1 "$recipes/cifar10_$1.ini" "$(folder "$1" float 1)/last.ckpt" 100 "$dir/sensitivity.csv"
     cmp -s "$dir/budget.ini" "$out/$1/same-1-search/budget.ini"
 }
 
 # An impossible budget: the message.
 impossible() { # impossible <network>
-    "$tools/qat-train" --budget --dry-run "$recipes/cifar10_$1.ini" --init "$out/$1/float-1/last.ckpt" --out "$out/$1/impossible" \
+    "$tools/qat-train" --budget --dry-run "$recipes/cifar10_$1.ini" --init "$(folder "$1" float 1)/last.ckpt" --out "$out/$1/impossible" \
         --set quant.enabled=yes --set budget.flash=1K 2>&1 | grep 'least that is possible' | sed 's/.*: budget/budget/'
 }
 
@@ -131,6 +137,7 @@ table() { # prints the table and what is promised
             for (k = 1; k <= 2; k++) {
                 net = k == 1 ? "resnet20" : "mobilenet"
                 text = net ": at least 0.5 points above 4 bits everywhere in the same flash, or as good in 10 % less"
+                if (!(net " float" in planned)) continue
                 u = net " uniform"; s = net " same"; l = net " smaller"
                 if (!done[u] || !done[s] || !done[l]) { verdict = verdict "open: " text "\n"; continue }
                 better = sprintf("%.6f", mean(s) - mean(u)) + 0
@@ -146,7 +153,7 @@ table() { # prints the table and what is promised
 
 checks() { # prints what is promised of the search itself
     local net status least broken=0
-    for net in resnet20 mobilenet; do
+    for net in $(cells | cut -d' ' -f1 | sort -u); do
         status=0
         again "$net" || status=$?
         case $status in
