@@ -176,8 +176,8 @@ typedef struct qi_tensor {
     uint32_t range_bits[2]; /* float32 bits of the range (min, max) from which scale and zero_point
                                were made */
     size_t bytes;     /* at data or in the arena; of packed codes fewer than there are values */
-    const void *data; /* constants: points into the file, or to what a host unpacked; activations:
-                         NULL */
+    const void *data; /* constants: points into the file, or to what a host unpacked; activations,
+                         and scales of QI_PACKING_DERIVED that no host has made: NULL */
     size_t offset;    /* activations and states: in the arena */
     int32_t next;     /* states: the activation whose values it takes after each run; others: -1 */
 } qi_tensor;

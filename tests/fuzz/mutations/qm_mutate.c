@@ -10,6 +10,9 @@
 #include "fuzz/mutations/qm_image.h"
 #include "fuzz/mutations/qm_packing.h"
 
+#include "qat/convert.h"
+
+#include <stdlib.h>
 #include <string.h>
 
 /** One call of the mutator. */
@@ -317,24 +320,51 @@ static void add_state(struct mutation *m)
     qm_put(input, (uint32_t)fresh);
 }
 
-/** The weights of a node become packed ones; their zero_point stays one of their codes. */
-static void pack_weights(struct mutation *m)
+/** Input k of a node if it is a constant of one of two types, or NULL. */
+static uint8_t *constant_of(struct mutation *m, size_t k, qi_type type, qi_type or_type)
 {
     size_t index;
     if (!count_of(m, QM_NODES))
-        return;
+        return NULL;
     const uint8_t *node = some_record(m, QM_NODES, &index);
-    size_t const at = qm_get(node + QM_NODE_INPUTS) + (fuzz_below(&m->x, 16) != 0);
+    size_t const at = qm_get(node + QM_NODE_INPUTS) + k;
     if (at >= count_of(m, QM_INTS))
-        return;
-    size_t const weights = qm_get(qm_record(m->image, QM_INTS, at));
-    uint8_t *tensor =
-        weights < count_of(m, QM_TENSORS) ? qm_record(m->image, QM_TENSORS, weights) : NULL;
-    if (!tensor || tensor[QM_TENSOR_KIND] != QI_CONSTANT || tensor[QM_TENSOR_TYPE] > QI_S8)
+        return NULL;
+    size_t const tensor = qm_get(qm_record(m->image, QM_INTS, at));
+    uint8_t *t = tensor < count_of(m, QM_TENSORS) ? qm_record(m->image, QM_TENSORS, tensor) : NULL;
+    if (!t || t[QM_TENSOR_KIND] != QI_CONSTANT)
+        return NULL;
+    return t[QM_TENSOR_TYPE] == type || t[QM_TENSOR_TYPE] == or_type ? t : NULL;
+}
+
+/** The weights of a node become packed ones; their zero_point stays one of their codes. */
+static void pack_weights(struct mutation *m)
+{
+    uint8_t *tensor = constant_of(m, fuzz_below(&m->x, 16) != 0, QI_U8, QI_S8);
+    if (!tensor)
         return;
     qm_pack_weights(m->image, tensor, &m->x);
     if (qm_get(tensor + QM_TENSOR_ZERO_POINT) >> (tensor[QM_TENSOR_BITS] - 1) % 8)
         qm_put(tensor + QM_TENSOR_ZERO_POINT, 0);
+}
+
+/** The shifts of a node become narrow integers; sometimes another constant does. */
+static void narrow_shifts(struct mutation *m)
+{
+    enum { SHIFT = 4 };
+    size_t const k = fuzz_below(&m->x, 8) ? SHIFT : fuzz_below(&m->x, SHIFT);
+    uint8_t *tensor = constant_of(m, k, QI_S32, QI_S32);
+    if (tensor)
+        qm_narrow(m->image, tensor, &m->x);
+}
+
+/** The scales of the weights of a node are derived from its multipliers. */
+static void derive_scales(struct mutation *m)
+{
+    const uint8_t *weights = constant_of(m, 1, QI_U8, QI_S8);
+    size_t const scales = weights ? qm_get(weights + QM_TENSOR_CHANNEL_SCALES) : UINT32_MAX;
+    if (scales < count_of(m, QM_TENSORS))
+        qm_derive(qm_record(m->image, QM_TENSORS, scales));
 }
 
 /* ------------------------------------------------------------------ two models */
@@ -483,20 +513,50 @@ static size_t join_repaired(qm_image *image, uint8_t *file, size_t most)
     return size;
 }
 
+/* ------------------------------------------------------------------ the compact form */
+
+/** Write an accepted file again in the form that tools write, and mostly change bytes of it. */
+static size_t make_compact(struct mutation *m, uint8_t *file, size_t size, size_t most)
+{
+    static _Alignas(QI_ALIGN) uint8_t memory[1 << 18], copy[QM_IMAGE_BYTES];
+    qi_model *model;
+    qi_error ignored;
+    qat_error err;
+    qat_qgraph *graph = NULL;
+    uint8_t *bytes = NULL;
+    size_t count = 0;
+    memcpy(copy, file, size);
+    if (!size || qi_model_init(&model, copy, size, NULL, memory, sizeof memory, &ignored) ||
+        qat_qm_read(&graph, model, &err))
+        return size;
+    qat_qm_metadata const metadata = {.description = qi_model_description(model)};
+    graph->form = (qat_qm_form){0};
+    if (!qat_qm_write(graph, &metadata, &bytes, &count, &err) && count <= most) {
+        memcpy(file, bytes, count);
+        size = fuzz_below(&m->x, 4) ? LLVMFuzzerMutate(file, count, most) : count;
+    }
+    free(bytes);
+    qat_qgraph_free(graph);
+    return size;
+}
+
 /* ------------------------------------------------------------------ the mutator */
 
 static void (*const changes[])(struct mutation *) = {
-    change_header, change_tensor, change_tensor, change_node, change_int, change_param,
-    change_param,  change_param,  change_bytes,  change_dim,  change_dim, change_codes,
-    copy_record,   insert_record, remove_record, grow_data,   rewire,     repeat_node,
-    add_state,     pack_weights,  pack_weights};
+    change_header, change_tensor, change_tensor, change_node,   change_int,   change_param,
+    change_param,  change_param,  change_bytes,  change_dim,    change_dim,   change_codes,
+    copy_record,   insert_record, remove_record, grow_data,     rewire,       repeat_node,
+    add_state,     pack_weights,  pack_weights,  narrow_shifts, derive_scales};
 
 static size_t mutate_image(qm_image *image, uint8_t *data, size_t most, uint64_t x)
 {
     struct mutation m = {image, x};
     for (size_t n = 1 + fuzz_below(&m.x, 3); n > 0; n--)
         changes[fuzz_below(&m.x, sizeof changes / sizeof *changes)](&m);
-    return fuzz_below(&m.x, 4) ? join_repaired(image, data, most) : qm_join(image, data, most);
+    if (!fuzz_below(&m.x, 4))
+        return qm_join(image, data, most);
+    size_t const size = join_repaired(image, data, most);
+    return fuzz_below(&m.x, 8) ? size : make_compact(&m, data, size, most);
 }
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned int seed)

@@ -56,6 +56,20 @@ static void write_rows(struct packed *p)
                         (unsigned)fuzz_below(p->x, p->indices));
 }
 
+/** Append a constant's new bytes at an aligned place, and let its record name them; 0: no room. */
+static int move_data(qm_image *image, uint8_t *tensor, const uint8_t *bytes, size_t size)
+{
+    size_t const used = image->part[QM_DATA].count % QM_ALIGNMENT;
+    if (qm_append(image, QM_DATA, NULL, used ? QM_ALIGNMENT - used : 0) < 0)
+        return 0;
+    long const at = qm_append(image, QM_DATA, bytes, size);
+    if (at < 0)
+        return 0;
+    qm_put(tensor + QM_TENSOR_DATA, (uint32_t)at);
+    qm_put(tensor + QM_TENSOR_SIZE, (uint32_t)size);
+    return 1;
+}
+
 void qm_pack_weights(qm_image *image, uint8_t *tensor, uint64_t *x)
 {
     struct packed p = {.x = x, .rows = qm_get(tensor + QM_TENSOR_DIMS), .values = 1};
@@ -70,14 +84,28 @@ void qm_pack_weights(qm_image *image, uint8_t *tensor, uint64_t *x)
     write_rows(&p);
     if (fuzz_below(x, 16) == 0) /* a byte of padding, perhaps */
         p.bytes[size - 1] |= 0x80;
-    size_t const used = image->part[QM_DATA].count % QM_ALIGNMENT;
-    if (qm_append(image, QM_DATA, NULL, used ? QM_ALIGNMENT - used : 0) < 0)
-        return;
-    long const at = qm_append(image, QM_DATA, p.bytes, size);
-    if (at < 0)
+    if (!move_data(image, tensor, p.bytes, size))
         return;
     tensor[QM_TENSOR_PACKING] = (uint8_t)p.packing;
     tensor[QM_TENSOR_LISTED] = (uint8_t)p.listed;
-    qm_put(tensor + QM_TENSOR_DATA, (uint32_t)at);
-    qm_put(tensor + QM_TENSOR_SIZE, (uint32_t)size);
+}
+
+void qm_narrow(qm_image *image, uint8_t *tensor, uint64_t *x)
+{
+    static uint8_t bytes[MOST_BYTES];
+    size_t const at = qm_get(tensor + QM_TENSOR_DATA), n = qm_get(tensor + QM_TENSOR_SIZE) / 4;
+    size_t const there = image->part[QM_DATA].count;
+    if (tensor[QM_TENSOR_PACKING] || at > there || n > (there - at) / 4 || n > MOST_BYTES)
+        return;
+    const uint8_t *values = qm_record(image, QM_DATA, at);
+    for (size_t i = 0; i < n; i++)
+        bytes[i] = fuzz_below(x, 64) ? values[4 * i] : (uint8_t)fuzz_below(x, 256);
+    if (move_data(image, tensor, bytes, n))
+        tensor[QM_TENSOR_PACKING] = QM_NARROW;
+}
+
+void qm_derive(uint8_t *tensor)
+{
+    tensor[QM_TENSOR_PACKING] = QM_DERIVED;
+    qm_put(tensor + QM_TENSOR_SIZE, 0);
 }

@@ -8,6 +8,7 @@
 #include "golden/case_graph.h"
 #include "qat/convert.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,27 +90,42 @@ static int is_picture(const qat_qgraph *g)
     return g->n_inputs == 1 && x->rank == 4 && x->dims[0] == 1 && x->dims[3] <= MOST_CHANNELS;
 }
 
-/** The case as a seed, or as two; 1 unless something failed. */
+/** Write a graph in long records, which mutations know, or in compact ones; its bytes, 0: failed.
+ */
+static size_t write_form(qat_qgraph *g, bool fixed, const char *op, const char *folder,
+                         const char *name)
+{
+    qat_qm_metadata const metadata = {.description = op};
+    uint8_t *qm = NULL;
+    size_t count = 0;
+    qat_error err;
+    g->form.fixed = fixed;
+    bool const ok = qat_qm_write(g, &metadata, &qm, &count, &err) == QAT_OK &&
+                    (count > MOST_BYTES || write_file(folder, name, qm, count));
+    free(qm);
+    return ok ? count : 0;
+}
+
+/** The case as two seeds, or as three; 1 unless something failed. */
 static int write_case(const char *golden, const char *name, const char *op, const char *folder)
 {
     char path[PATH_BYTES];
     struct case_graph c;
     qat_error err;
-    qat_qm_metadata const none = {.description = op};
-    uint8_t *qm = NULL;
-    size_t count = 0;
     snprintf(path, sizeof path, "%s/%s", golden, name);
     qat_status const st = case_graph_load(&c, path, op, &err);
-    if (st == QAT_OK)
-        c.graph->form.fixed = true; /* the mutations know long records */
-    int ok = st == QAT_OK && qat_qm_write(c.graph, &none, &qm, &count, &err) == QAT_OK;
-    if (ok && count <= MOST_BYTES)
-        ok = write_file(folder, name, qm, count);
-    if (ok && count <= MOST_BYTES && is_picture(c.graph)) {
+    size_t bytes = 0;
+    if (st == QAT_OK) {
+        snprintf(path, sizeof path, "%s_compact", name);
+        bytes = write_form(c.graph, false, op, folder, path);
+    }
+    if (bytes)
+        bytes = write_form(c.graph, true, op, folder, name);
+    int ok = bytes != 0;
+    if (ok && bytes <= MOST_BYTES && is_picture(c.graph)) {
         snprintf(path, sizeof path, "%s_picture", name);
         ok = write_picture(c.graph, folder, path);
     }
-    free(qm);
     case_graph_free(&c);
     return ok || st == QAT_ERR_UNSUPPORTED;
 }
@@ -155,8 +171,8 @@ static int write_sigmoid(const char *op, int32_t y_zero_point, const char *folde
 
 enum { INPUTS = 23, OUTPUTS = 4 };
 
-/** Codes of so many bits: `different` of them, in turn. */
-static int weights(qat_qgraph *g, int bits, int different, int64_t *largest)
+/** Codes of so many bits: `different` of them, in turn. scales: of outputs, or NULL */
+static int weights(qat_qgraph *g, int bits, int different, float *scales, int64_t *largest)
 {
     qat_error err;
     uint8_t codes[OUTPUTS * INPUTS];
@@ -165,7 +181,9 @@ static int weights(qat_qgraph *g, int bits, int different, int64_t *largest)
                            .bits = bits,
                            .rank = 2,
                            .dims = {OUTPUTS, INPUTS},
-                           .scale = 0.0078125f,
+                           .scale = scales ? scales[0] : 0.0078125f,
+                           .channel_scales = scales,
+                           .n_channels = scales ? OUTPUTS : 0,
                            .data = codes,
                            .source_index = -1};
     *largest = 0;
@@ -195,13 +213,25 @@ static int row(qat_qgraph *g, int values)
     return qat_qgraph_tensor(g, &t, &err);
 }
 
-/** fully_connected with packed weights. */
+/** A constant of one int32 for each output. */
+static int of_channels(qat_qgraph *g, const char *name, const int32_t values[OUTPUTS])
+{
+    qat_error err;
+    return qat_qgraph_constant_s32(g, name, OUTPUTS, 1, values, &err);
+}
+
+/** fully_connected with packed weights; per channel in the compact form. */
 static int write_packed(int bits, int different, qat_qm_form form, const char *folder)
 {
-    static const int32_t clamp[] = {-128, 127}, zeros[OUTPUTS] = {0}, mult = 1 << 30, shift = -6;
+    static const int32_t clamp[] = {-128, 127}, zeros[OUTPUTS] = {0}, one = 1 << 30, by = -6;
+    static const int32_t mult[OUTPUTS] = {1 << 30, 3 << 29, 5 << 28, 7 << 28},
+                         shift[OUTPUTS] = {-6, -6, -7, -8};
     char name[32];
+    float scales[OUTPUTS]; /* follow from the multipliers: x and y have equal scales */
     qat_error err;
     int64_t largest = 0;
+    for (int o = 0; o < OUTPUTS; o++)
+        scales[o] = ldexpf((float)mult[o], shift[o] - 31);
     qat_qgraph *g = qat_qgraph_new();
     if (!g)
         return 0;
@@ -211,10 +241,13 @@ static int write_packed(int bits, int different, qat_qm_form form, const char *f
              : form.without ? "_short"
                             : "");
     g->form = form;
-    int const in[] = {row(g, INPUTS), weights(g, bits, different, &largest),
-                      qat_qgraph_constant_s32(g, "bias", OUTPUTS, 1, zeros, &err),
-                      qat_qgraph_constant_s32(g, "mult", 1, 1, &mult, &err),
-                      qat_qgraph_constant_s32(g, "shift", 1, 1, &shift, &err)};
+    int const in[] = {row(g, INPUTS),
+                      weights(g, bits, different, form.fixed ? NULL : scales, &largest),
+                      of_channels(g, "bias", zeros),
+                      form.fixed ? qat_qgraph_constant_s32(g, "mult", 1, 1, &one, &err)
+                                 : of_channels(g, "mult", mult),
+                      form.fixed ? qat_qgraph_constant_s32(g, "shift", 1, 1, &by, &err)
+                                 : of_channels(g, "shift", shift)};
     int const y = row(g, OUTPUTS);
     int const ok = qat_qgraph_op(g, "fully_connected", "layer", QI_ROUND_TWICE, 5, in, 1, &y, 2,
                                  clamp, largest, &err) >= 0 &&

@@ -34,7 +34,9 @@ static size_t ask_tensors(const qi_model *m)
     for (int32_t i = 0; i < qi_tensor_count(m); i++) {
         const qi_tensor *t = qi_tensor_at(m, i);
         sum += touch(t->name);
-        if (t->kind == QI_CONSTANT)
+        if (t->kind == QI_CONSTANT && t->packing == QI_PACKING_DERIVED)
+            fuzz_require(t->bytes == 0 && !t->data, "derived scales have no byte");
+        else if (t->kind == QI_CONSTANT)
             sum += ((const uint8_t *)t->data)[0] + ((const uint8_t *)t->data)[t->bytes - 1];
         else
             fuzz_require(t->offset + t->bytes <= qi_arena_bytes(m), "a tensor lies in the arena");
