@@ -8,249 +8,30 @@
  * row at a time in all lanes. A narrow last panel has 16 channels. Sums become codes in registers
  * (gemm_pack.h, qi_gemm_tail); their 64-bit products are formed separately for even and odd lanes.
  */
-#include "infer/host/x86/intrinsics.h"
-#include "infer/host/x86/x86.h"
+#include "infer/host/x86/gemm512.h"
 
-enum { ROWS = 12, VECTORS = 2, LANES = 16, CALL_ROWS = 240 /* a multiple of ROWS */ };
+enum { CALL_ROWS = 240 /* a multiple of ROWS */ };
 
 static const qi_panel_shape shape = {
     .vectors = VECTORS, .narrow = 1, .lanes = LANES, .group = 4, .weight_size = 1};
 
 /** The share of a piece that one panel computes. */
 struct job {
-    const qi_packed *packed;
-    int32_t panel, channels; /* channels that are written */
-    const int32_t *columns;
+    struct panel panel;
     size_t x_stride, x_three, x_five; /* of one row, of three, of five */
-    size_t y_stride;
     int32_t segments;
     size_t run, segment_stride; /* bytes of x in a segment, in whole groups; to the next one */
     const uint8_t *next;        /* what the next tile brings into the second-level cache */
     size_t next_step, segment_share, share; /* bytes of it for each group, segment, tile */
     int32_t tiles, height, higher;          /* of a line: the first `higher` ones have a row more */
-    int32_t lo, hi;                         /* four bytes each */
-    int32_t clamps;                         /* do these, or y_flip, change a code? */
     qi_gemm_flips flips;
 };
-
-INLINE __m512i column(const struct job *j, int which, int room, int v)
-{
-    return _mm512_load_si512(j->columns + which * room + v * LANES);
-}
 
 INLINE int32_t load_word(const uint8_t *at)
 {
     int32_t word;
     memcpy(&word, at, sizeof word);
     return word;
-}
-
-/** LINE: floor(s m / 2^(31 + n)). */
-INLINE __m512i requantize_line(const struct job *j, int room, int v, __m512i s)
-{
-    __m512i const even = _mm512_mul_epi32(s, column(j, QI_COLUMN_MULT, room, v));
-    __m512i const odd =
-        _mm512_mul_epi32(_mm512_srli_epi64(s, 32), column(j, QI_COLUMN_MULT_ODD, room, v));
-    return qi_srav512(qi_high_words512(even, odd), column(j, QI_COLUMN_SHIFT, room, v));
-}
-
-INLINE __m512i requantize_lines(const struct job *j, int room, int v, __m512i s)
-{
-    uint16_t const below = _mm512_cmpgt_epi32_mask(column(j, QI_COLUMN_BOUND, room, v), s);
-    __m512i const line =
-        _mm512_mask_add_epi32(s, below, s, column(j, QI_COLUMN_NEGATIVE_ADD, room, v));
-    __m512i const y = requantize_line(j, room, v, line);
-    return _mm512_mask_add_epi32(y, below, y, column(j, QI_COLUMN_NEGATIVE_OFFSET, room, v));
-}
-
-/** x = (s m + 2^30) >> 31 of signed 32-bit lanes, 0 <= m < 2^31. */
-INLINE __m512i high_multiply(const struct job *j, int room, int v, __m512i s)
-{
-    const __m512i half = _mm512_set1_epi64(INT64_C(1) << 30);
-    __m512i const even =
-        _mm512_add_epi64(_mm512_mul_epi32(s, column(j, QI_COLUMN_MULT, room, v)), half);
-    __m512i const odd = _mm512_add_epi64(
-        _mm512_mul_epi32(_mm512_srli_epi64(s, 32), column(j, QI_COLUMN_MULT_ODD, room, v)), half);
-    return _mm512_mask_blend_epi32(0xaaaa, _mm512_srli_epi64(even, 31), _mm512_slli_epi64(odd, 1));
-}
-
-/** With a fraction f: s 2^f and the bias that has f fractional bits too. */
-INLINE void accumulators_of(const struct job *j, int rows, int vectors, __m512i sums[][VECTORS])
-{
-    __m512i const f = _mm512_set1_epi32(j->packed->requant.fraction);
-    UNROLL
-    for (int v = 0; v < vectors; v++) {
-        __m512i const bias = column(j, QI_COLUMN_LATE_BIAS, vectors * LANES, v);
-        UNROLL
-        for (int r = 0; r < rows; r++)
-            sums[r][v] = _mm512_add_epi32(_mm512_sllv_epi32(sums[r][v], f), bias);
-    }
-}
-
-/** Any multiplier: a saturating left shift, then qi_rdbp without a sum that could overflow. */
-INLINE __m512i requantize_twice(const struct job *j, int room, int v, __m512i s)
-{
-    __m512i const left = column(j, QI_COLUMN_LEFT, room, v);
-    __m512i const right = column(j, QI_COLUMN_RIGHT, room, v);
-    __m512i const most = _mm512_set1_epi32(INT32_MAX), one = _mm512_set1_epi32(1);
-    __m512i const shifted = _mm512_sllv_epi32(s, left);
-    uint16_t const fits = _mm512_cmpeq_epi32_mask(qi_srav512(shifted, left), s);
-    __m512i const limit = _mm512_xor_si512(qi_sra512(s, 31), most);
-    __m512i const x = high_multiply(j, room, v, _mm512_mask_blend_epi32(fits, limit, shifted));
-    __m512i const mask = _mm512_sub_epi32(_mm512_sllv_epi32(one, right), one);
-    __m512i const threshold = _mm512_sub_epi32(qi_sra512(mask, 1), qi_sra512(x, 31));
-    uint16_t const up = _mm512_cmpgt_epi32_mask(_mm512_and_si512(x, mask), threshold);
-    __m512i const down = qi_srav512(x, right);
-    return _mm512_mask_blend_epi32(up, down, _mm512_add_epi32(down, one));
-}
-
-/**
- * Turn 64 values into signed codes that saturate: to int16, add the zero_point, to int8. There are
- * four vectors of one row each, or two of two rows, whose codes then lie side by side.
- */
-INLINE __m512i to_codes(const struct job *j, int vectors, __m512i a, __m512i b, __m512i c,
-                        __m512i d)
-{
-    __m512i const zero_point = column(j, QI_COLUMN_OFFSET, vectors * LANES, 0);
-    __m512i const ab = _mm512_adds_epi16(_mm512_packs_epi32(a, b), zero_point);
-    __m512i const cd = _mm512_adds_epi16(_mm512_packs_epi32(c, d), zero_point);
-    __m512i const codes = _mm512_packs_epi16(ab, cd);
-    if (vectors == 2)
-        return _mm512_permutexvar_epi64(_mm512_set_epi64(7, 5, 3, 1, 6, 4, 2, 0), codes);
-    return _mm512_permutexvar_epi32(
-        _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0), codes);
-}
-
-/** The codes of the q-th row of a register, in the lowest lanes. */
-INLINE __m512i row_of(int vectors, int q, __m512i codes)
-{
-    if (q == 0)
-        return codes;
-    if (vectors == 2)
-        return _mm512_castsi256_si512(_mm512_extracti64x4_epi64(codes, 1));
-    return _mm512_castsi128_si512(q == 1   ? _mm512_extracti32x4_epi32(codes, 1)
-                                  : q == 2 ? _mm512_extracti32x4_epi32(codes, 2)
-                                           : _mm512_extracti32x4_epi32(codes, 3));
-}
-
-/** Store the codes of `rows` rows. is_whole (a constant): all channels of the panel. */
-INLINE void store_rows(const struct job *j, uint8_t *y, int rows, int vectors, int is_whole,
-                       const __m512i *codes)
-{
-    int const together = 4 / vectors;
-    size_t const stride = j->y_stride;
-    uint64_t const written = (UINT64_C(1) << j->channels) - 1;
-    UNROLL
-    for (int r = 0; r < rows; r++, y += stride) {
-        __m512i const row = row_of(vectors, r % together, codes[r / together]);
-        if (!is_whole)
-            qi_store_bytes512(y, written, row);
-        else if (vectors == 2)
-            _mm256_storeu_si256((__m256i *)(void *)y, _mm512_castsi512_si256(row));
-        else
-            _mm_storeu_si128((__m128i *)(void *)y, _mm512_castsi512_si128(row));
-    }
-}
-
-/** Turn values into codes, and store them. */
-INLINE void store(const struct job *j, uint8_t *y, int rows, int vectors, __m512i values[][VECTORS])
-{
-    int const together = 4 / vectors, last = rows - 1;
-    __m512i codes[ROWS / 2];
-    UNROLL
-    for (int r = 0; r < rows; r += together) {
-        int const r1 = r + 1 < last ? r + 1 : last, r2 = r + 2 < last ? r + 2 : last;
-        int const r3 = r + 3 < last ? r + 3 : last;
-        codes[r / together] =
-            vectors == 2
-                ? to_codes(j, 2, values[r][0], values[r][1], values[r1][0], values[r1][1])
-                : to_codes(j, 1, values[r][0], values[r1][0], values[r2][0], values[r3][0]);
-    }
-    if (j->clamps) {
-        __m512i const lo = _mm512_set1_epi32(j->lo), hi = _mm512_set1_epi32(j->hi);
-        __m512i const flip = _mm512_set1_epi32(j->packed->y_flip);
-        UNROLL
-        for (int i = 0; i * together < rows; i++)
-            codes[i] = _mm512_xor_si512(_mm512_min_epi8(_mm512_max_epi8(codes[i], lo), hi), flip);
-    }
-    if (j->channels == vectors * LANES)
-        store_rows(j, y, rows, vectors, 1, codes);
-    else
-        store_rows(j, y, rows, vectors, 0, codes);
-}
-
-/** Store the codes of sums. has_two (a constant): with tail LINES, else LINE. */
-INLINE void store_lines(const struct job *j, uint8_t *y, int rows, int vectors, int has_two,
-                        __m512i sums[][VECTORS])
-{
-    int const room = vectors * LANES;
-    UNROLL
-    for (int v = 0; v < vectors; v++)
-        UNROLL
-    for (int r = 0; r < rows; r++)
-        sums[r][v] = has_two ? requantize_lines(j, room, v, sums[r][v])
-                             : requantize_line(j, room, v, sums[r][v]);
-    store(j, y, rows, vectors, sums);
-}
-
-/** Turn rows of sums into values, in place, by the tails that are rarely used. */
-static void requantize_rows(const struct job *j, int rows, int vectors,
-                            int32_t sums[][VECTORS * LANES])
-{
-    int const room = vectors * LANES;
-    for (int r = 0; r < rows; r++) {
-        if (j->packed->tail == QI_TAIL_SCALAR) {
-            qi_requantize_row_scalar(j->packed, j->panel, LANES, sums[r]);
-            continue;
-        }
-        for (int v = 0; v < vectors; v++) {
-            int32_t *at = sums[r] + v * LANES;
-            _mm512_storeu_si512(at, requantize_twice(j, room, v, _mm512_loadu_si512(at)));
-        }
-    }
-}
-
-/** The tails that are rarely used work on rows of sums in memory. */
-__attribute__((noinline)) static void store_others(const struct job *j, uint8_t *y, int rows,
-                                                   int vectors, int32_t sums[][VECTORS * LANES])
-{
-    if (j->packed->tail == QI_TAIL_SUMS) {
-        qi_store_sums(j->packed, j->panel, LANES, sums[0], rows, VECTORS * LANES, j->channels, y,
-                      j->y_stride);
-        return;
-    }
-    requantize_rows(j, rows, vectors, sums);
-    for (int r = 0; r < rows; r++, y += j->y_stride) {
-        __m512i values[1][VECTORS] = {
-            {_mm512_loadu_si512(sums[r]), _mm512_loadu_si512(sums[r] + LANES)}};
-        if (vectors == 2)
-            store(j, y, 1, 2, values);
-        else
-            store(j, y, 1, 1, values);
-    }
-}
-
-/** Store the codes of sums, or the sums themselves. */
-INLINE void finish(const struct job *j, uint8_t *y, int rows, int vectors, __m512i sums[][VECTORS])
-{
-    int const tail = j->packed->tail;
-    if (j->packed->requant.fraction)
-        accumulators_of(j, rows, vectors, sums);
-    if (tail == QI_TAIL_LINE) {
-        store_lines(j, y, rows, vectors, 0, sums);
-        return;
-    }
-    if (tail == QI_TAIL_LINES) {
-        store_lines(j, y, rows, vectors, 1, sums);
-        return;
-    }
-    int32_t lanes[ROWS][VECTORS * LANES];
-    UNROLL
-    for (int r = 0; r < rows; r++)
-        UNROLL
-    for (int v = 0; v < vectors; v++)
-        _mm512_storeu_si512(lanes[r] + v * LANES, sums[r][v]);
-    store_others(j, y, rows, vectors, lanes);
 }
 
 /**
@@ -271,7 +52,7 @@ INLINE void tile(const struct job *j, const uint8_t *x, uint8_t *y, const int32_
                  const uint8_t *next, int rows, int vectors, int flips)
 {
     int const room = vectors * LANES;
-    const uint8_t *w = (const uint8_t *)(j->columns + QI_COLUMNS * room);
+    const uint8_t *w = (const uint8_t *)(j->panel.columns + QI_COLUMNS * room);
     size_t const step = j->next_step, half = step / 2;
     size_t const stride = j->x_stride, three = j->x_three, five = j->x_five;
     __m512i const signs = _mm512_set1_epi8(INT8_MIN);
@@ -282,7 +63,7 @@ INLINE void tile(const struct job *j, const uint8_t *x, uint8_t *y, const int32_
     for (int r = 0; r < rows; r++)
         UNROLL
     for (int v = 0; v < vectors; v++)
-        accumulators[r][v] = column(j, QI_COLUMN_BIAS, room, v);
+        accumulators[r][v] = column(&j->panel, QI_COLUMN_BIAS, room, v);
     for (int32_t s = j->segments; s > 0; s--) {
         const uint8_t *end = w + j->run * (size_t)room, *later = next;
         const uint8_t *upper = x, *lower = x + HALF * stride;
@@ -318,13 +99,13 @@ INLINE void tile(const struct job *j, const uint8_t *x, uint8_t *y, const int32_
         UNROLL
     for (int v = 0; v < vectors; v++)
         sums[r][v] = accumulators[r][v];
-    if (j->packed->row_factor)
+    if (j->panel.packed->row_factor)
         UNROLL
     for (int r = 0; r < rows; r++)
         UNROLL
     for (int v = 0; v < vectors; v++)
         sums[r][v] = _mm512_add_epi32(sums[r][v], _mm512_set1_epi32(row_terms[r]));
-    finish(j, y, rows, vectors, sums);
+    finish(&j->panel, y, rows, vectors, sums);
 }
 
 /**
@@ -423,13 +204,10 @@ static void run_tile(struct job *j, int32_t height, int32_t vectors, const uint8
 static void run_panel(struct job *j, int32_t panel, const qi_gemm_run *run,
                       const qi_gemm_chunk *chunk, const int32_t *row_terms)
 {
-    const qi_packed *p = j->packed;
-    int32_t const first = panel * p->panel_channels, room = qi_panel_room(p, panel);
-    int32_t const left = run->end_channel - first;
-    j->panel = panel;
-    j->channels = left < room ? left : room;
-    j->columns = qi_panel_at(p, panel);
-    uint8_t *y = run->y + (size_t)chunk->row * run->y_stride + first;
+    const qi_packed *p = j->panel.packed;
+    int32_t const room = qi_panel_room(p, panel);
+    set_panel(&j->panel, panel, run);
+    uint8_t *y = run->y + (size_t)chunk->row * run->y_stride + panel * p->panel_channels;
     for (int32_t i = 0; i < chunk->lines; i++) {
         const uint8_t *x = chunk->x + (size_t)i * run->line_stride;
         for (int32_t t = 0; t < j->tiles; t++) {
@@ -442,21 +220,17 @@ static void run_panel(struct job *j, int32_t panel, const qi_gemm_run *run,
     }
 }
 
-/** What all panels of a run share. */
+/** What all tiles of a run share. */
 static struct job job_of(const qi_gemm_run *run)
 {
     const qi_packed *p = run->packed;
-    return (struct job){.packed = p,
+    return (struct job){.panel = panel_of(run),
                         .x_stride = run->x_stride,
                         .x_three = 3 * run->x_stride,
                         .x_five = 5 * run->x_stride,
-                        .y_stride = run->y_stride,
                         .segments = p->segments,
                         .run = (size_t)(p->groups / p->segments) * 4,
                         .segment_stride = p->segment_stride,
-                        .lo = (int32_t)((uint8_t)p->lo * 0x01010101u),
-                        .hi = (int32_t)((uint8_t)p->hi * 0x01010101u),
-                        .clamps = p->lo > -128 || p->hi < 127 || p->y_flip,
                         .flips = qi_gemm_flips_of(run)};
 }
 
@@ -469,7 +243,7 @@ static struct job job_of(const qi_gemm_run *run)
 static void set_tiles(struct job *j, const qi_gemm_run *run, const qi_gemm_chunk *chunk)
 {
     enum { AHEAD = 40 << 10 };
-    const qi_packed *p = j->packed;
+    const qi_packed *p = j->panel.packed;
     size_t const groups = (size_t)p->groups, panel = p->panel_bytes;
     int32_t const first = run->first_channel / p->panel_channels;
     size_t const more = (size_t)((run->end_channel - 1) / p->panel_channels - first);
