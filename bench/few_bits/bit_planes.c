@@ -1,20 +1,21 @@
 /**
- * Would kernels of bit planes pay? Times matrix products of codes of few bits as population counts,
- * beside the engine's product of the same shape, which has a byte for each code. One JSON object is
- * printed for each shape and numbers of bits. x86 with AVX-512 VPOPCNTDQ only.
+ * Where do kernels of bit planes pay? Times matrix products of codes of few bits as population
+ * counts, beside the engine's product of the same shape with a byte for each code. One JSON object
+ * is printed for each shape and numbers of bits. x86 with AVX-512 VPOPCNTDQ only.
  *
  *     sum_k x_k w_k = sum_{i,j} 2^(i+j) popcount(x_i & w_j)     x_i, w_j: bit i and j of all codes
  *
- *     bit_planes [--isa NAME]     of the engine's product; by default the best one
- *
- * Codes are unsigned here. What zero points add is left out, and so is the requantization, which
- * the engine's product has: this is the best that such a kernel can do. The planes of x are made in
- * each run, because x comes in bytes. Both take turns, and the fastest repetition counts. The sums
- * are compared with those of a plain loop.
+ * `planes_us` is a loop of this file. Its codes are unsigned. What zero points add is left out, and
+ * so is the requantization, which the engine's product has: about the best that a kernel can do.
+ * The planes of x are made in each run, because x comes in bytes. The sums are compared with those
+ * of a plain loop. `engine_us`: the engine's own kernel for weights of -1 and 1 and inputs of 2 or
+ * 3 bits, which does all of it (lib/infer/host/x86/avx512vbmi_gemm.c); 0 for layers for which it
+ * does not use that kernel. They take turns, and the fastest repetition counts.
  */
 #include "base/rng.h"
 #include "infer/host/loops/fast.h"
 #include "infer/host/loops/gemm.h"
+#include "infer/host/x86/x86.h"
 #include "tools/common/tool.h"
 
 #include <immintrin.h>
@@ -93,14 +94,17 @@ static void pack_weights(const struct codes *w)
                     LANES);
 }
 
+/** Counts of a register. GCC would copy them in each step if they were of type __m512i between. */
+typedef int64_t counts __attribute__((vector_size(64)));
+
 /** Sums of a few rows of x and LANES channels of w. All numbers but of the place are constants. */
 INLINE_PLANES void tile(const struct codes *x, const struct codes *w, int32_t row, int32_t channel,
                         int rows, int x_bits, int w_bits, int32_t *y)
 {
-    __m512i sum[MOST_ROWS][MOST_SUMS];
+    counts sum[MOST_ROWS][MOST_SUMS];
     for (int r = 0; r < rows; r++)
         for (int e = 0; e < x_bits + w_bits - 1; e++)
-            sum[r][e] = _mm512_setzero_si512();
+            sum[r][e] = (counts)_mm512_setzero_si512();
     const uint64_t *xs = x->planes + (size_t)row * row_words(x);
     const uint64_t *ws = w->planes + (size_t)channel * row_words(w);
     for (int32_t k = 0; k < x->words; k++, xs += x_bits, ws += w_bits * LANES)
@@ -110,13 +114,13 @@ INLINE_PLANES void tile(const struct codes *x, const struct codes *w, int32_t ro
                 for (int i = 0; i < x_bits; i++) {
                     uint64_t const xi = xs[(size_t)r * row_words(x) + (size_t)i];
                     __m512i const both = _mm512_and_si512(wj, _mm512_set1_epi64((int64_t)xi));
-                    sum[r][i + j] = _mm512_add_epi64(sum[r][i + j], _mm512_popcnt_epi64(both));
+                    sum[r][i + j] += (counts)_mm512_popcnt_epi64(both);
                 }
         }
     for (int r = 0; r < rows; r++) {
-        __m512i all = sum[r][0];
+        __m512i all = (__m512i)sum[r][0];
         for (int e = 1; e < x_bits + w_bits - 1; e++)
-            all = _mm512_add_epi64(all, _mm512_slli_epi64(sum[r][e], (unsigned)e));
+            all = _mm512_add_epi64(all, _mm512_slli_epi64((__m512i)sum[r][e], (unsigned)e));
         int32_t *to = y + (size_t)(row + r) * (size_t)w->rows + (size_t)channel;
         _mm256_storeu_si256((__m256i *)to, _mm512_cvtepi64_epi32(all));
     }
@@ -171,24 +175,33 @@ struct engine {
     const qi_gemm *gemm;
     qi_gemm_layer layer;
     int32_t rows;
-    int32_t *columns; /* bias, mult, shift of one channel: all are equal */
-    uint8_t *packed, *scratch, *y;
+    int32_t *columns; /* bias of each channel; mult, shift */
+    uint8_t *weights, *packed, *scratch, *y;
 };
 
-static struct engine make_engine(const struct codes *x, const struct codes *w, const qi_gemm *gemm)
+/** Weights of one bit become -1 and 1. x_bits: what the product may know of x */
+static struct engine make_engine(const struct codes *x, const struct codes *w, int x_bits,
+                                 const qi_gemm *gemm)
 {
-    struct engine e = {.gemm = gemm, .rows = x->rows, .columns = allocate(3 * sizeof(int32_t))};
-    e.columns[0] = 0;
-    e.columns[1] = 1 << 30;
-    e.columns[2] = -4;
+    size_t const channels = (size_t)w->rows, count = channels * (size_t)w->depth;
+    struct engine e = {.gemm = gemm,
+                       .rows = x->rows,
+                       .columns = allocate((channels + 2) * sizeof(int32_t)),
+                       .weights = allocate(count)};
+    memset(e.columns, 0, channels * sizeof *e.columns);
+    e.columns[channels] = 1 << 30;
+    e.columns[channels + 1] = -4;
+    for (size_t i = 0; i < count; i++)
+        e.weights[i] = w->bits == 1 ? (uint8_t)(2 * w->bytes[i] - 1) : w->bytes[i];
     e.layer = (qi_gemm_layer){.depth = x->depth,
                               .channels = w->rows,
-                              .weights = w->bytes,
+                              .weights = e.weights,
+                              .x_bits = x_bits,
                               .w_codes = {.flip = 0x80, .offset = 128},
                               .max_accumulator = (int64_t)x->depth * 15 * 3 + 1,
                               .requant = {.bias = e.columns,
-                                          .mult = e.columns + 1,
-                                          .shift = e.columns + 2,
+                                          .mult = e.columns + channels,
+                                          .shift = e.columns + channels + 1,
                                           .rounding = QI_ROUND_TWICE,
                                           .lo = 0,
                                           .hi = (1 << x->bits) - 1}};
@@ -223,6 +236,7 @@ static void run_engine(const struct engine *e, const struct codes *x)
 static void free_engine(struct engine *e)
 {
     free(e->columns);
+    free(e->weights);
     free(e->packed);
     free(e->scratch);
     free(e->y);
@@ -230,60 +244,64 @@ static void free_engine(struct engine *e)
 
 /* ------------------------------------------------------------------ */
 
-static void measure(const struct shape *s, const struct method *m, const qi_isa *isa)
+/** Does the engine's product make planes of the layer? */
+static bool has_planes(const struct engine *e)
+{
+    return e->gemm->sequence && e->gemm->sequence(e->packed);
+}
+
+static void keep_least(double *least, double *from)
+{
+    double const now = tool_now();
+    *least = now - *from < *least ? now - *from : *least;
+    *from = now;
+}
+
+static void measure(const struct shape *s, const struct method *m)
 {
     qat_rng rng = qat_rng_at(1, 0, 0);
     struct codes x = random_codes(s->rows, s->depth, m->x_bits, &rng);
     struct codes w = random_codes(s->channels, s->depth, m->w_bits, &rng);
-    struct engine e = make_engine(&x, &w, isa->gemm);
+    struct engine bytes = make_engine(&x, &w, 0, &qi_gemm_avx512vbmi);
+    struct engine own = make_engine(&x, &w, m->x_bits, &qi_gemm_avx512vbmi);
     int32_t *y = allocate((size_t)s->rows * (size_t)s->channels * sizeof *y);
-    double bytes = 1e9, planes = 1e9, end = tool_now() + 0.5;
+    double least[3] = {1e9, 1e9, 1e9}, now = tool_now(), end = now + 0.5;
     pack_weights(&w);
-    for (double now = 0; now < end;) {
-        double const start = tool_now();
-        run_engine(&e, &x);
-        double const middle = tool_now();
+    while (now < end) {
+        run_engine(&bytes, &x);
+        keep_least(&least[0], &now);
         m->run(&x, &w, y);
-        now = tool_now();
-        bytes = middle - start < bytes ? middle - start : bytes;
-        planes = now - middle < planes ? now - middle : planes;
+        keep_least(&least[1], &now);
+        if (has_planes(&own))
+            run_engine(&own, &x);
+        keep_least(&least[2], &now);
     }
-    printf("{\"product\": \"%s\", \"rows\": %d, \"depth\": %d, \"channels\": %d, "
-           "\"weight_bits\": %d, \"input_bits\": %d, \"isa\": \"%s\", \"bytes_us\": %.1f, "
-           "\"planes_us\": %.1f, \"speed\": %.2f, \"wrong\": %lld}\n",
-           s->name, s->rows, s->depth, s->channels, m->w_bits, m->x_bits, isa->name, bytes * 1e6,
-           planes * 1e6, bytes / planes, (long long)wrong(&x, &w, y));
+    int64_t off = wrong(&x, &w, y);
+    off += memcmp(bytes.y, own.y, (size_t)s->rows * (size_t)s->channels) && has_planes(&own);
+    printf(
+        "{\"product\": \"%s\", \"rows\": %d, \"depth\": %d, \"channels\": %d, "
+        "\"weight_bits\": %d, \"input_bits\": %d, \"bytes_us\": %.1f, \"planes_us\": %.1f, "
+        "\"planes_speed\": %.2f, \"engine_us\": %.1f, \"engine_speed\": %.2f, \"wrong\": %lld}\n",
+        s->name, s->rows, s->depth, s->channels, m->w_bits, m->x_bits, least[0] * 1e6,
+        least[1] * 1e6, least[0] / least[1], has_planes(&own) ? least[2] * 1e6 : 0,
+        has_planes(&own) ? least[0] / least[2] : 0, (long long)off);
     free(x.bytes);
     free(x.planes);
     free(w.bytes);
     free(w.planes);
     free(y);
-    free_engine(&e);
+    free_engine(&bytes);
+    free_engine(&own);
 }
 
-static const qi_isa *find(const char *name)
+int main(void)
 {
-    const qi_isa *isa;
-    for (int i = 0; (isa = qi_isa_entry(i)); i++)
-        if (isa->gemm && isa->runs_here() && (!name || strcmp(isa->name, name) == 0))
-            return isa;
-    return NULL;
-}
-
-int main(int argc, char **argv)
-{
-    bool const named = argc == 3 && strcmp(argv[1], "--isa") == 0;
-    const qi_isa *isa = argc == 1 || named ? find(named ? argv[2] : NULL) : NULL;
-    if (!isa) {
-        fprintf(stderr, "usage: bit_planes [--isa NAME]\n");
-        return 2;
-    }
-    if (!__builtin_cpu_supports("avx512vpopcntdq") || !__builtin_cpu_supports("avx512bw")) {
-        fprintf(stderr, "bit_planes: this processor has no AVX-512 VPOPCNTDQ\n");
+    if (qi_isa_runs_here("avx512vbmi") != 1) {
+        fprintf(stderr, "bit_planes: this processor has no AVX-512 VPOPCNTDQ and VBMI\n");
         return 1;
     }
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         for (size_t k = 0; k < sizeof methods / sizeof *methods; k++)
-            measure(&shapes[i], &methods[k], isa);
+            measure(&shapes[i], &methods[k]);
     return 0;
 }

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Speed of weights of few bits on this machine: ResNet-20 and MobileNet v1 0.5 on CIFAR-10 with weights of 8, 4, 3 and 2
-# bits and codes of 8, an inference and the opening of the file. The networks are trained for a few steps: latency does
-# not depend on the values. The files take turns, and what is printed is the median of the quotients of a turn, with the
-# fastest time of each. Run it on a quiet machine.
+# bits and codes of 8, and with weights of 1 bit (-1 and 1) of which convolutions multiply codes of 2 bits: an inference,
+# and the opening of the file. The networks are trained for a few steps: latency does not depend on the values. The files
+# take turns, and what is printed is the median of the quotients of a turn, with the fastest time of each. Run it on a
+# quiet machine.
 # Usage: bench/few_bits/speed.sh [OUT] [--rounds N] [--seconds S]
 set -eu
 cd "$(dirname "$0")/../.."
@@ -10,14 +11,19 @@ cd "$(dirname "$0")/../.."
 out=runs/few_bits_speed rounds=15 seconds=0.4
 take_options rounds seconds -- "$@"
 mkdir -p "$out"
-widths='8 4 3 2'
+widths='8 4 3 2 1'
 
 for network in resnet20 mobilenet; do
     for bits in $widths; do
         [ ! -f "$out/$network-w$bits.qm" ] || continue
+        if [ "$bits" = 1 ]; then
+            settings=(--set quant.weight_ranges=bwn --set quant.input_bits=2 --set 'quant.layer @first.input_bits=8')
+        else
+            settings=(--set "quant.weight_bits=$bits")
+        fi
         logged "$out/log" "$tools/qat-train" "recipes/cifar10_$network.ini" --out "$out/run" --overwrite --set train.steps=6 \
             --set train.eval_every=never --set train.schedule=constant --set train.warmup=0 --set quant.quant_delay=2 \
-            --set quant.bn_freeze_delay=4 --set "quant.weight_bits=$bits"
+            --set quant.bn_freeze_delay=4 "${settings[@]}"
         logged "$out/log" "$tools/qat-export" "$out/run/last.ckpt" "$out/$network-w$bits.qm" --samples 16
     done
 done

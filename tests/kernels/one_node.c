@@ -107,6 +107,8 @@ static int32_t filled(one_node *n, node_fill fill, int32_t lo, int32_t hi)
         return node_random_in(n->seed, lo, hi);
     if (fill == FILL_EXTREMES)
         return node_random(n->seed) & 1 ? lo : hi;
+    if (fill == FILL_SIGNS)
+        return node_random(n->seed) & 1 ? -1 : 1;
     return fill == FILL_LOWEST ? lo : hi;
 }
 

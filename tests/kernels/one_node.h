@@ -32,7 +32,8 @@ typedef enum node_fill {
     FILL_LOWEST,
     FILL_HIGHEST,
     FILL_EXTREMES, /* each code the lowest or the highest */
-    FILLS
+    FILLS,
+    FILL_SIGNS = FILLS /* each -1 or 1, of signed codes: not one that is drawn at random */
 } node_fill;
 
 typedef struct one_node {

@@ -156,6 +156,33 @@ START_TEST(test_fully_connected)
 }
 END_TEST
 
+/**
+ * Weights of -1 and 1 and inputs of two and three bits, which have a kernel of their own: windows
+ * as lines, as patches, and rows of fully_connected.
+ */
+START_TEST(test_binary)
+{
+    uint64_t seed = 7;
+    for (int i = 0; i < 80; i++) {
+        struct layer l = i % 2 ? plain : random_layer(&seed);
+        l.w = node_random_in(&seed, 7, i % 2 ? 30 : 16);
+        l.stride_h = l.stride_w = 1;
+        l.pad_top = l.kernel_h > 1;
+        l.pad_left = l.kernel_w > 1;
+        l.weights = QI_S8;
+        l.w_fill = FILL_SIGNS;
+        l.bits = node_random_in(&seed, 2, 3);
+        l.c = i % 2 ? 4 * node_random_in(&seed, 8, 30) : node_random_in(&seed, 30, 140);
+        l.o = node_random_in(&seed, 30, 140);
+        if (i % 5 == 0) {
+            l.kernel_h = l.kernel_w = 0;
+            l.c = node_random_in(&seed, 250, 1100);
+        }
+        compare(&l, &seed);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("conv");
@@ -167,6 +194,7 @@ int main(void)
     tcase_add_test(t, test_lines);
     tcase_add_loop_test(t, test_random_layers, 0, 3);
     tcase_add_test(t, test_fully_connected);
+    tcase_add_test(t, test_binary);
     suite_add_tcase(s, t);
     for (int i = 0; gemm_variant[i].name; i++)
         printf("%s: %s\n", gemm_variant[i].name,

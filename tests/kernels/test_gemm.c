@@ -4,10 +4,11 @@
  *
  *     test_gemm [SEED [ROUNDS]]
  *
- * There are four kinds of cases. (1) The number of rows, of channels or the depth takes every
+ * There are five kinds of cases. (1) The number of rows, of channels or the depth takes every
  * value up to beyond each register and tile; the other two are random. (2) There are more rows than
  * one block of a product has, and weights with a zero_point, which gives rows a term (eq. 8). (3)
- * Everything is random. (4) Sums lie on both sides of the steps between codes.
+ * Everything is random. (4) Sums lie on both sides of the steps between codes. (5) Weights are -1
+ * and 1, and inputs have 2 or 3 bits.
  *
  * Products that can read rows in lines and segments (gemm.h, line_rows) get some of their cases so.
  * Every case chooses layouts, zero_points, fills of codes and weights (all 0, all 255, -128, edges,
@@ -30,6 +31,7 @@ struct test_case {
     int32_t bias[MOST_CHANNELS], mult[2 * MOST_CHANNELS], shift[MOST_CHANNELS];
     uint8_t weights[MOST_CHANNELS * MOST_DEPTH];
     int is_asymmetric; /* weights have a zero-point, and take their whole range */
+    int binary;        /* 0; or weights are -1 and 1, and inputs have so many bits */
     char text[256];    /* what it is */
 };
 
@@ -48,6 +50,31 @@ static int64_t largest_sum(const struct test_case *c, int32_t channel)
     for (int32_t k = 0; k < l->depth; k++)
         sum += abs((l->weights[channel * l->depth + k] ^ l->w_codes.flip) - l->w_codes.offset);
     return (sum * (up > down ? up : down) << l->requant.fraction) + labs(c->bias[channel]);
+}
+
+/** The lowest x' of inputs of few bits. */
+static int lowest_input(const struct test_case *c)
+{
+    return c->layer.x_codes.flip ? 128 - (1 << (c->binary - 1)) : 0;
+}
+
+static void draw_binary(struct test_case *c, kt_rng *rng)
+{
+    qi_gemm_layer *l = &c->layer;
+    l->x_bits = c->binary;
+    l->x_codes.offset = (int16_t)(lowest_input(c) + kt_between(rng, 0, (1 << c->binary) - 1));
+    l->w_codes = (qi_codes){.flip = 0x80, .offset = 128};
+    for (int32_t i = 0; i < l->depth * l->channels; i++)
+        c->weights[i] = kt_next(rng) % 2 ? 1 : 0xff;
+    if (kt_next(rng) % 8 == 0) /* all but one */
+        c->weights[kt_next(rng) % (uint32_t)(l->depth * l->channels)] = 2;
+}
+
+/** Bring bytes of x to its codes. */
+static void limit_inputs(const struct test_case *c, uint8_t *x, size_t bytes)
+{
+    for (size_t i = 0; c->binary && i < bytes; i++)
+        x[i] = (uint8_t)(lowest_input(c) + x[i] % (1 << c->binary)) ^ c->layer.x_codes.flip;
 }
 
 static void draw_codes(struct test_case *c, kt_rng *rng)
@@ -70,6 +97,8 @@ static void draw_codes(struct test_case *c, kt_rng *rng)
                 c->weights[i] = (uint8_t)(l->w_codes.flip ^
                                           (uint8_t)(l->w_codes.offset + kt_between(rng, -20, 20) +
                                                     kt_between(rng, -20, 20)));
+    if (c->binary)
+        draw_binary(c, rng);
 }
 
 /** The largest fraction <= most with which int32 holds all sums and biases of some size. */
@@ -339,6 +368,7 @@ static void check(struct test_case *c, int32_t rows, int32_t depth, int32_t chan
         kt_fill(x + offset + (size_t)i * stride, (size_t)depth, fill, rng);
     if (c->layer.segment)
         kt_fill(x + offset, bytes - offset, fill, rng);
+    limit_inputs(c, x, bytes);
     r->x = x + offset;
     snprintf(c->text, sizeof c->text,
              "%d rows in lines of %d, K %d in segments of %d, N %d, x ^ %#x - %d, w ^ %#x - %d, "
@@ -420,6 +450,12 @@ static void sweep(struct test_case *c, kt_rng *rng, int rounds, struct tally *ta
     c->is_asymmetric = 0;
     for (int i = 0; i < rounds; i++)
         check_steps(c, rng, tallies);
+    for (int i = 0; i < rounds / 4; i++) {
+        c->binary = kt_between(rng, 2, 3);
+        check(c, kt_between(rng, 1, kt_next(rng) % 8 ? 14 : 200), kt_between(rng, 240, MOST_DEPTH),
+              kt_between(rng, 30, MOST_CHANNELS), rng, tallies);
+    }
+    c->binary = 0;
     for (int i = 0; i < rounds; i++) {
         int const deep = kt_next(rng) % 8 == 0;
         check(c, kt_between(rng, 1, deep ? 4 : 30), kt_between(rng, 1, deep ? MOST_DEPTH : 300),

@@ -81,6 +81,7 @@ const variant variants[] = {
 
 const gemm_entry gemm_variant[] = {
 #ifdef QI_X86
+    {"avx512vbmi", has_avx512vbmi, &qi_gemm_avx512vbmi},
     {"avx512vnni", has_avx512vnni, &qi_gemm_avx512vnni},
     {"avxvnni", has_avxvnni, &qi_gemm_avxvnni},
     {"avx2", has_avx2, &qi_gemm_avx2},
@@ -92,6 +93,7 @@ const gemm_entry gemm_variant[] = {
     {"neon", has_neon, &qi_gemm_neon},
 #endif
 #ifdef QI_TEST_SIMDE
+    {"avx512vbmi through SIMDe", always, &qi_gemm_avx512vbmi_simde},
     {"avx512vnni through SIMDe", always, &qi_gemm_avx512vnni_simde},
     {"avxvnni through SIMDe", always, &qi_gemm_avxvnni_simde},
     {"avx2 through SIMDe", always, &qi_gemm_avx2_simde},

@@ -9,7 +9,7 @@
 # no other loop begins within it. Blocks with a call are not counted: they are the rare ways of a loop (the last bytes of
 # a row). What is counted:
 #
-#   product   an instruction that multiplies vectors of codes (in the training library's kernels: of floats)
+#   product   an instruction that multiplies vectors of codes, or counts bits of them (in the training library's kernels: of floats)
 #   rescale   one that multiplies vectors of 32-bit sums by a multiplier: the loop turns sums into codes, too
 #   spill     a vector store to a place of the stack that is the same in every step, or that the loop reads as well: a sum
 #             that lives in memory, or a value for which there was no register. (A store to an array on the stack is none.)
@@ -17,7 +17,7 @@
 #   copy      a vector register copied to another one
 
 function is_product(m, ops) {
-    if (arch == "x86") return m ~ /^vp(dpbusds?|dpwssds?|maddwd|maddubsw)$/ || m ~ /^v(fn?m(add|sub)[0-9]*|mul)p[sd]$/
+    if (arch == "x86") return m ~ /^vp(dpbusds?|dpwssds?|maddwd|maddubsw|opcntd)$/ || m ~ /^v(fn?m(add|sub)[0-9]*|mul)p[sd]$/
     if (arch == "aarch64") return ops ~ /^v/ && m ~ /^([su]|us|su)(dot|mmla)$|^[su]m(la|ls|ul)l2?$|^(f?ml[as]|f?mul)$/ && !is_rescale(m, ops)
     return m ~ /^v(ml[as]l?|mull?|[su]dot|fm[as])\./ && !is_rescale(m, ops)
 }

@@ -53,6 +53,15 @@ __attribute__((target("avx512f,avx512vnni"))) static void vpdpbusd_zmm(int64_t r
                acc[c] = _mm512_dpbusd_epi32(acc[c], a, w))
 }
 
+/** acc += how many bits two words share; see avx512vbmi_gemm.c. */
+__attribute__((target("avx512f,avx512vpopcntdq"))) static void vpopcntd(int64_t rounds)
+{
+    __m512i const a = _mm512_set1_epi8(1);
+    __m512i w = _mm512_set1_epi8(3);
+    ACCUMULATE(CHAINS, __m512i, _mm512_setzero_si512(), HIDE(w);
+               acc[c] = _mm512_add_epi32(acc[c], _mm512_popcnt_epi32(_mm512_and_si512(a, w))))
+}
+
 __attribute__((target("avx2,avxvnni"))) static void vpdpbusd_ymm(int64_t rounds)
 {
     __m256i const a = _mm256_set1_epi8(1), w = _mm256_set1_epi8(2);
@@ -102,6 +111,8 @@ AVX2 static void vpaddw_vpmaddwd(int64_t rounds)
 
 static const tool_roof roofs[] = {
     {"vpdpbusd zmm", "avx512vbmi", 1, 64 * MANY_CHAINS, vpdpbusd_zmm},
+    {"vpandd vpopcntd vpaddd of 2 bits", "avx512vbmi", 0, 16 * 32 * CHAINS / 2, vpopcntd},
+    {"vpandd vpopcntd vpaddd of 3 bits", "avx512vbmi", 0, 16 * 32 * CHAINS / 3, vpopcntd},
     {"vpdpbusd zmm", "avx512vnni", 1, 64 * MANY_CHAINS, vpdpbusd_zmm},
     {"vpdpbusd ymm", "avxvnni", 1, 32 * CHAINS, vpdpbusd_ymm},
     {"vpmaddubsw vpmaddwd vpaddd", "avx2", 1, 32 * CHAINS, vpmaddubsw},

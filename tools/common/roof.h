@@ -10,8 +10,8 @@
 typedef struct tool_roof {
     const char *sequence; /* instructions; there is one chain of them per accumulator */
     const char *isa;      /* the engine's instruction set that uses the sequence */
-    int in_use;           /* 1: the engine's matrix products use it; 0: measured for comparison */
-    int macs;             /* 8-bit multiply-adds of one round */
+    int in_use;           /* 1: most of the engine's matrix products use it; 0: few or none do */
+    int macs;             /* multiply-adds of one round */
     void (*run)(int64_t rounds);
 } tool_roof;
 

@@ -31,13 +31,14 @@ static int has_avx512vnni(void)
 
 static int has_avx512vbmi(void)
 {
-    return has_avx512vnni() && __builtin_cpu_supports("avx512vbmi");
+    return has_avx512vnni() && __builtin_cpu_supports("avx512vbmi") &&
+           __builtin_cpu_supports("avx512vpopcntdq");
 }
 
-/** The difference to avx512vnni: tables in registers. */
+/** The differences to avx512vnni: tables in registers, population counts. */
 static const qi_isa qi_isa_avx512vbmi = {.name = "avx512vbmi",
                                          .runs_here = has_avx512vbmi,
-                                         .gemm = &qi_gemm_avx512vnni,
+                                         .gemm = &qi_gemm_avx512vbmi,
                                          .depthwise = &qi_depthwise_avx512vnni,
                                          .elementwise = &qi_elementwise_avx512vbmi};
 static const qi_isa qi_isa_avx512vnni = {.name = "avx512vnni",

@@ -61,7 +61,7 @@ typedef struct qi_depthwise_group {
     int32_t wide;                     /* some weights of the layer may lie outside -128..127 */
     const int16_t *weights;           /* [rows][taps][QI_DEPTHWISE_LANES][4] w - Z_w, -255..254 */
     int32_t bias[QI_DEPTHWISE_LANES]; /* with Z_x folded in */
-    int32_t fraction, left; /* 0 <= left <= fraction, above 0 for LEFT_CUT only */
+    int32_t fraction, left;           /* 0 <= left <= fraction, above 0 for LEFT_CUT only */
     int32_t late_bias[QI_DEPTHWISE_LANES]; /* added to sums 2^fraction; 0 without a fraction */
     int32_t mult[QI_DEPTHWISE_LANES], shift[QI_DEPTHWISE_LANES];
     int32_t zero_point, lo, hi;

@@ -13,6 +13,7 @@ qi_gemm_layer qi_gemm_layer_of(const qi_model *model, const qi_node *node, int32
                            .weights = w->data,
                            .x_codes = qi_codes_of(qi_input(model, node, 0)),
                            .w_codes = qi_codes_of(w),
+                           .x_bits = qi_input(model, node, 0)->bits,
                            .y_is_signed = qi_output(model, node)->type == QI_S8,
                            .max_accumulator = node->max_accumulator,
                            .requant = qi_requant_of(&call, clamp)};

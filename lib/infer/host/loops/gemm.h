@@ -30,6 +30,7 @@ typedef struct qi_gemm_layer {
     int32_t depth, channels;   /* K, N; >= 1 */
     const uint8_t *weights;    /* [N, K] codes */
     qi_codes x_codes, w_codes; /* w: (byte ^ flip) - offset = q - zero_point */
+    int32_t x_bits;            /* of the codes of x; 0: of any byte */
     int y_is_signed;
     int64_t max_accumulator; /* largest |sum|, including the bias */
     qi_requant requant;      /* borrowed from the model */

@@ -6,6 +6,7 @@
 #include "infer/host/loops/elementwise.h"
 #include "infer/host/loops/gemm_pack.h"
 
+extern const qi_gemm qi_gemm_avx512vbmi, qi_gemm_avx512vbmi_simde;
 extern const qi_gemm qi_gemm_avx512vnni, qi_gemm_avx512vnni_simde;
 extern const qi_gemm qi_gemm_avxvnni, qi_gemm_avxvnni_simde;
 extern const qi_gemm qi_gemm_avx2, qi_gemm_avx2_simde;

@@ -9,8 +9,8 @@
  * polynomial is its lowest bit. The constants are therefore reflected. Their exponents are one
  * less, because a reflected product of 64 by 64 bits is one bit short: x^(d + 32) and x^(d - 32).
  */
-#ifndef QI_HOST_X86_CLMUL_H
-#define QI_HOST_X86_CLMUL_H
+#ifndef QI_HOST_X86_CRC32_CLMUL_H
+#define QI_HOST_X86_CRC32_CLMUL_H
 
 #include "infer/host/loops/crc32.h"
 

@@ -1,5 +1,5 @@
 /** CRC-32 by carry-less multiplication of 128 bits; see clmul.h. */
-#include "infer/host/x86/clmul.h"
+#include "infer/host/x86/crc32/clmul.h"
 
 uint32_t qi_crc32_pclmul(uint32_t crc, const void *bytes, size_t count)
 {

@@ -3,7 +3,7 @@
  * registers move 2048 bits at a time. Then each is moved onto the next, 512 bits on, and the four
  * blocks of the last one stand for all.
  */
-#include "infer/host/x86/clmul.h"
+#include "infer/host/x86/crc32/clmul.h"
 
 enum { REGISTERS = 4, REGISTER = 64 };
 

@@ -1,0 +1,331 @@
+/**
+ * Matrix products with AVX-512 VPOPCNTDQ, for layers whose weights are -1 and 1 and whose inputs
+ * have two or three bits. All other layers are computed by avx512vnni_gemm.c.
+ *
+ *     u = x' - its lowest value; u_i: bit i of u;  b = (w + 1) / 2
+ *     sum u w = sum over i of 2^(i + 1) popcount(u_i & b)  -  sum u
+ *
+ * A lane has one word of 32 codes of a channel. Three instructions count them for each bit of u:
+ * VPANDD, VPOPCNTD, VPADDD. VPDPBUSD multiplies four codes.
+ *
+ *   packed  | header | panel 0 | panel 1 | ..        gemm_pack.h
+ *   panel   | columns | b [words][channels] |
+ *   planes  | word 0 of u_0, of u_1, .. | word 1 of u_0, of u_1, .. | ..     one row of x, in
+ * scratch
+ *
+ * A segment of x begins with a word of its own; the bits after its last code are 0.
+ */
+#include "infer/host/x86/gemm512.h"
+
+enum { WORD = 32, TILE_ROWS = 4, CHUNK_BYTES = 1 << 14, CHUNK_ROWS = 64, MOST_PLANES = 3 };
+
+#define bytes_gemm QI_VARIANT(qi_gemm_avx512vnni)
+
+static const qi_panel_shape shape = {
+    .vectors = VECTORS, .narrow = 1, .lanes = LANES, .group = 4, .weight_size = 1};
+
+/* ------------------------------------------------------------------ packing */
+
+static int32_t segment_of(const qi_gemm_layer *l)
+{
+    return l->segment ? l->segment : l->depth;
+}
+
+static int32_t words_of(const qi_gemm_layer *l)
+{
+    int32_t const segment = segment_of(l);
+    return l->depth / segment * ((segment + WORD - 1) / WORD);
+}
+
+/** The bits of the first n <= 64 codes: which of them are 1 (or -1). */
+static uint64_t equal_to(int code, const uint8_t *w, int32_t n)
+{
+    uint64_t const there = n < 2 * WORD ? (UINT64_C(1) << n) - 1 : UINT64_MAX;
+    __m512i const codes = qi_load_bytes512(there, w);
+    return there & _mm512_cmpeq_epi8_mask(codes, _mm512_set1_epi8((char)code));
+}
+
+static int has_binary_weights(const qi_gemm_layer *l)
+{
+    size_t const count = (size_t)l->channels * (size_t)l->depth;
+    if (l->w_codes.flip != 0x80 || l->w_codes.offset != 128)
+        return 0;
+    for (size_t i = 0; i < count; i += 2 * WORD) {
+        int32_t const n = count - i < 2 * WORD ? (int32_t)(count - i) : 2 * WORD;
+        uint64_t const either = equal_to(1, l->weights + i, n) | equal_to(-1, l->weights + i, n);
+        if (either != (n < 2 * WORD ? (UINT64_C(1) << n) - 1 : UINT64_MAX))
+            return 0;
+    }
+    return 1;
+}
+
+/** Is the layer one for this file, and large enough to gain? See bench/few_bits/bit_planes.c. */
+static int has_planes(const qi_gemm_layer *l)
+{
+    enum { LEAST_CHANNELS = 32, LEAST_DEPTH = 256 };
+    if (l->x_bits < 2 || l->x_bits > MOST_PLANES || l->channels < LEAST_CHANNELS ||
+        l->depth < LEAST_DEPTH * (l->x_bits - 1))
+        return 0;
+    return has_binary_weights(l);
+}
+
+/** The layer as panels see it that have four bytes for a word of codes. */
+static qi_gemm_layer in_words(const qi_gemm_layer *l)
+{
+    qi_gemm_layer small = *l;
+    small.depth = 4 * words_of(l);
+    small.segment = 0;
+    return small;
+}
+
+/** The lowest x'. */
+static int lowest_of(int is_flipped, int32_t bits)
+{
+    return is_flipped ? 128 - (1 << (bits - 1)) : 0;
+}
+
+static size_t packed_bytes(const qi_gemm_layer *layer)
+{
+    if (!has_planes(layer))
+        return bytes_gemm.packed_bytes(layer);
+    qi_gemm_layer const small = in_words(layer);
+    return qi_packed_bytes(&small, &shape);
+}
+
+/** The words of one channel, `hop` apart. */
+static void pack_channel(const qi_gemm_layer *l, const uint8_t *w, uint32_t *to, size_t hop)
+{
+    int32_t const segment = segment_of(l);
+    for (int32_t at = 0; at < l->depth; at += segment)
+        for (int32_t k = 0; k < segment; k += WORD, to += hop) {
+            int32_t const left = segment - k;
+            *to = (uint32_t)equal_to(1, w + at + k, left < WORD ? left : WORD);
+        }
+}
+
+static void pack_panel(const qi_gemm_layer *l, qi_packed *h, int32_t number)
+{
+    int32_t const room = qi_panel_room(h, number);
+    int32_t *columns = (int32_t *)(uintptr_t)qi_panel_at(h, number);
+    uint32_t *words = (uint32_t *)(columns + QI_COLUMNS * room);
+    for (int32_t i = 0; i < room; i++) {
+        int32_t const channel =
+            number * h->panel_channels + qi_panel_channel(room / LANES, LANES, i);
+        if (channel < l->channels)
+            pack_channel(l, l->weights + (size_t)channel * (size_t)l->depth, words + i,
+                         (size_t)room);
+    }
+}
+
+static void pack(const qi_gemm_layer *layer, void *packed)
+{
+    qi_packed *h = packed;
+    if (!has_planes(layer)) {
+        bytes_gemm.pack(layer, packed);
+        return;
+    }
+    qi_gemm_layer const small = in_words(layer);
+    qi_gemm_layer of_u = *layer;
+    of_u.x_codes.offset =
+        (int16_t)(of_u.x_codes.offset - lowest_of(layer->x_codes.flip, layer->x_bits));
+    memset(packed, 0, qi_packed_bytes(&small, &shape));
+    qi_pack_header(h, &small, &shape);
+    h->planes = layer->x_bits;
+    h->segment = segment_of(layer);
+    h->segments = layer->depth / h->segment;
+    qi_pack_columns(h, &of_u, &shape);
+    for (int32_t i = 0; i < qi_panels(h); i++)
+        pack_panel(layer, h, i);
+}
+
+/* ------------------------------------------------------------------ planes of x */
+
+/** Words of a row of x: `groups` of them for each bit. */
+static size_t row_words(const qi_packed *p)
+{
+    return (size_t)p->groups * (size_t)p->planes;
+}
+
+/** Rows whose planes are made at once. */
+static int32_t chunk_rows(size_t words)
+{
+    size_t const rows = CHUNK_BYTES / (words * sizeof(uint32_t));
+    return rows < TILE_ROWS ? TILE_ROWS : rows > CHUNK_ROWS ? CHUNK_ROWS : (int32_t)rows;
+}
+
+static size_t scratch(const qi_gemm_layer *layer)
+{
+    if (!has_planes(layer))
+        return qi_gemm_scratch(&bytes_gemm, layer);
+    size_t const words = (size_t)words_of(layer) * (size_t)layer->x_bits;
+    return (size_t)chunk_rows(words) * words * sizeof(uint32_t);
+}
+
+/** Write the planes of a row; sum u. */
+static int32_t make_planes(const qi_packed *p, const uint8_t *x, uint32_t *to)
+{
+    __m512i const lowest = _mm512_set1_epi8((char)lowest_of(p->x_flip != 0, p->planes));
+    int32_t const planes = p->planes;
+    int32_t sum = 0;
+    for (int32_t s = 0; s < p->segments; s++, x += p->segment_stride)
+        for (int32_t k = 0; k < p->segment; k += 2 * WORD) {
+            int32_t const left = p->segment - k;
+            uint64_t const there = left < 2 * WORD ? (UINT64_C(1) << left) - 1 : UINT64_MAX;
+            __m512i const u = _mm512_sub_epi8(qi_load_bytes512(there, x + k), lowest);
+            for (int32_t i = 0; i < planes; i++) {
+                uint64_t const bits =
+                    there & _mm512_test_epi8_mask(u, _mm512_set1_epi8((char)(1 << i)));
+                to[i] = (uint32_t)bits;
+                if (left > WORD)
+                    to[planes + i] = (uint32_t)(bits >> WORD);
+                sum += __builtin_popcountll(bits) << i;
+            }
+            to += left > WORD ? 2 * planes : planes;
+        }
+    return sum;
+}
+
+/* ------------------------------------------------------------------ products */
+
+/** Counts of a register. GCC would copy them in each step if they were of type __m512i between. */
+#ifdef QI_SIMDE
+typedef __m512i counts;
+#else
+typedef int32_t counts __attribute__((vector_size(64)));
+#endif
+
+INLINE counts add_bits_of_both(counts n, __m512i u, __m512i b)
+{
+    return (counts)_mm512_add_epi32((__m512i)n, _mm512_popcnt_epi32(_mm512_and_si512(u, b)));
+}
+
+/** rows x vectors * 16 channels from the planes of x, of so many bits; all three are constants. */
+INLINE void tile(const struct panel *p, const uint32_t *x, const int32_t *sums_of_u, uint8_t *y,
+                 int rows, int vectors, int planes)
+{
+    int const room = vectors * LANES;
+    size_t const words = row_words(p->packed);
+    const int32_t *b = p->columns + QI_COLUMNS * room;
+    counts n[TILE_ROWS][VECTORS][MOST_PLANES];
+    __m512i sums[TILE_ROWS][VECTORS];
+    UNROLL
+    for (int r = 0; r < rows; r++)
+        UNROLL
+    for (int v = 0; v < vectors; v++)
+        UNROLL
+    for (int i = 0; i < planes; i++)
+        n[r][v][i] = (counts)_mm512_setzero_si512();
+    const uint32_t *const end = x + words;
+    do {
+        __m512i const b0 = _mm512_load_si512(b);
+        __m512i const b1 = vectors == 2 ? _mm512_load_si512(b + LANES) : b0;
+        UNROLL
+        for (int r = 0; r < rows; r++)
+            UNROLL
+        for (int i = 0; i < planes; i++) {
+            __m512i const u = _mm512_set1_epi32((int32_t)x[(size_t)r * words + (size_t)i]);
+            n[r][0][i] = add_bits_of_both(n[r][0][i], u, b0);
+            if (vectors == 2)
+                n[r][1][i] = add_bits_of_both(n[r][1][i], u, b1);
+        }
+        x += planes;
+        b += room;
+    } while (x < end);
+    UNROLL
+    for (int r = 0; r < rows; r++)
+        UNROLL
+    for (int v = 0; v < vectors; v++) {
+        __m512i s =
+            _mm512_sub_epi32(column(p, QI_COLUMN_BIAS, room, v), _mm512_set1_epi32(sums_of_u[r]));
+        UNROLL
+        for (int i = 0; i < planes; i++)
+            s = _mm512_add_epi32(s, _mm512_slli_epi32((__m512i)n[r][v][i], (unsigned)i + 1));
+        sums[r][v] = s;
+    }
+    finish(p, y, rows, vectors, sums);
+}
+
+typedef void tile_fn(const struct panel *p, const uint32_t *x, const int32_t *sums_of_u,
+                     uint8_t *y);
+
+#define TILE(NAME, ROWS_, VECTORS_, PLANES_)                                                       \
+    static void NAME(const struct panel *p, const uint32_t *x, const int32_t *sums_of_u,           \
+                     uint8_t *y)                                                                   \
+    {                                                                                              \
+        tile(p, x, sums_of_u, y, ROWS_, VECTORS_, PLANES_);                                        \
+    }
+TILE(narrow_1_of_2, 1, 1, 2)
+TILE(narrow_4_of_2, TILE_ROWS, 1, 2)
+TILE(wide_1_of_2, 1, 2, 2)
+TILE(wide_4_of_2, TILE_ROWS, 2, 2)
+TILE(narrow_1_of_3, 1, 1, 3)
+TILE(narrow_4_of_3, TILE_ROWS, 1, 3)
+TILE(wide_1_of_3, 1, 2, 3)
+TILE(wide_4_of_3, TILE_ROWS, 2, 3)
+
+/** By planes - 2, vectors - 1, and whether there are TILE_ROWS rows. */
+static tile_fn *const tiles[2][VECTORS][2] = {
+    {{narrow_1_of_2, narrow_4_of_2}, {wide_1_of_2, wide_4_of_2}},
+    {{narrow_1_of_3, narrow_4_of_3}, {wide_1_of_3, wide_4_of_3}}};
+
+/** The products of some rows, whose planes are made, with one panel. */
+static void run_panel(const struct panel *p, int32_t rows, const uint32_t *x,
+                      const int32_t *sums_of_u, uint8_t *y)
+{
+    int32_t const vectors = qi_panel_room(p->packed, p->number) / LANES;
+    tile_fn *const *tile = tiles[p->packed->planes - 2][vectors - 1];
+    int32_t done;
+    for (int32_t row = 0; row < rows; row += done) {
+        int const is_whole = rows - row >= TILE_ROWS;
+        done = is_whole ? TILE_ROWS : 1;
+        tile[is_whole](p, x + (size_t)row * row_words(p->packed), sums_of_u + row,
+                       y + (size_t)row * p->y_stride);
+    }
+}
+
+static void run(const qi_gemm_run *run)
+{
+    const qi_packed *p = run->packed;
+    if (!p->planes) {
+        bytes_gemm.run(run);
+        return;
+    }
+    size_t const words = row_words(p);
+    int32_t const most = chunk_rows(words);
+    int32_t sums_of_u[CHUNK_ROWS];
+    uint32_t *planes = run->scratch;
+    struct panel panel = panel_of(run);
+    qi_gemm_flips flips = qi_gemm_flips_of(run);
+    for (int32_t row = 0; row < run->rows; row += most) {
+        int32_t const left = run->rows - row, rows = left < most ? left : most;
+        qi_gemm_flip_until(&flips, run->x + (size_t)(row + rows) * run->x_stride);
+        for (int32_t r = 0; r < rows; r++)
+            sums_of_u[r] = make_planes(p, qi_gemm_row(run, row + r), planes + (size_t)r * words);
+        int32_t number = run->first_channel / p->panel_channels;
+        for (int32_t n = run->first_channel; n < run->end_channel; n += p->panel_channels) {
+            set_panel(&panel, number++, run);
+            run_panel(&panel, rows, planes, sums_of_u, run->y + (size_t)row * run->y_stride + n);
+        }
+    }
+}
+
+static const char *sequence(const void *packed)
+{
+    int32_t const planes = ((const qi_packed *)packed)->planes;
+    return planes == 2   ? "vpandd vpopcntd vpaddd of 2 bits"
+           : planes == 3 ? "vpandd vpopcntd vpaddd of 3 bits"
+                         : NULL;
+}
+
+const qi_gemm QI_VARIANT(qi_gemm_avx512vbmi) = {.name = "avx512vbmi",
+                                                .row_tile = ROWS,
+                                                .channel_tile = VECTORS * LANES,
+                                                .line_rows = 7,
+                                                .joins = 1,
+                                                .unsigned_x = 1,
+                                                .flips = 1,
+                                                .packed_bytes = packed_bytes,
+                                                .pack = pack,
+                                                .scratch = scratch,
+                                                .run = run,
+                                                .sequence = sequence};
