@@ -17,8 +17,8 @@ typedef struct qm_packed {
 qat_status qm_pack(const qat_qtensor *t, qm_packed *packed, qat_error *err);
 /**
  * May each tensor of the graph be packed: is it a constant of codes of fewer than 8 bits, or of
- * integers, which only kernels read that take it so, in a file of the graph's form? Tensors that share their numbers are packed in
- * one way, or not at all.
+ * integers, which only kernels read that take it so, in a file of the graph's form? Tensors that
+ * share their numbers are packed in one way, or not at all.
  * @param may  one for each tensor
  */
 void qm_may_pack(const qat_qgraph *graph, bool *may);

@@ -34,7 +34,7 @@ typedef struct qat_deploy_feed {
     int64_t done, total;
     int64_t batches; /* that came, of all ranks */
     int batch;       /* samples per batch */
-    bool pixels; /* or codes of sounds: batches are bytes */
+    bool pixels;     /* or codes of sounds: batches are bytes */
     const void *input[1];
 } qat_deploy_feed;
 

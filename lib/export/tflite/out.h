@@ -16,11 +16,11 @@ typedef struct tfo {
     const qi_model *model;
     qat_qgraph *graph; /* of the model */
     tfo_file file;
-    int *index;        /* by tensor of the graph: its number in the file, -1: not there yet */
-    int *written;      /* by op of the graph: the tensor that its own operator writes, or -1 */
-    bool float_io;     /* real numbers in and out */
-    int pixels_table;  /* the op that turns pixels into codes and needs no operator, because it gives
-                          them other names only or real numbers enter instead; or -1 */
+    int *index;       /* by tensor of the graph: its number in the file, -1: not there yet */
+    int *written;     /* by op of the graph: the tensor that its own operator writes, or -1 */
+    bool float_io;    /* real numbers in and out */
+    int pixels_table; /* the op that turns pixels into codes and needs no operator, because it gives
+                         them other names only or real numbers enter instead; or -1 */
     const qat_qop *op; /* the op that is written */
     qat_error *err;
 } tfo;

@@ -1,11 +1,11 @@
 /**
  * Event files of TensorBoard: checksums against known ones, histograms, records that are read back,
- * files that are continued, and runs that write them. tests/foreign/events/tensorboard.sh reads them with
- * TensorBoard itself.
+ * files that are continued, and runs that write them. tests/foreign/events/tensorboard.sh reads
+ * them with TensorBoard itself.
  */
+#include "base/crc32c.h"
 #include "base/files/file.h"
 #include "base/parallel.h"
-#include "base/crc32c.h"
 #include "board/event_file.h"
 #include "board/events.h"
 #include "common/common.h"

@@ -78,9 +78,9 @@ START_TEST(test_options)
     qat_error err;
     int label;
     uint8_t values[28 * 28];
-    refuse(
-        &(qat_dataset_options){.kind = "mnist"}, QAT_SPLIT_TRAIN, QAT_ERR_ARGUMENT, "'mnist'",
-        "digits|shapes|idx|cifar10|cifar100|folder|list|tar|tfrecord|npy|coco|scenes|faces|patterns|table");
+    refuse(&(qat_dataset_options){.kind = "mnist"}, QAT_SPLIT_TRAIN, QAT_ERR_ARGUMENT, "'mnist'",
+           "digits|shapes|idx|cifar10|cifar100|folder|list|tar|tfrecord|npy|coco|scenes|faces|"
+           "patterns|table");
     refuse(&(qat_dataset_options){0}, QAT_SPLIT_TRAIN, QAT_ERR_ARGUMENT, "unknown kind", "''");
     refuse(&(qat_dataset_options){.kind = "idx"}, QAT_SPLIT_TRAIN, QAT_ERR_ARGUMENT, "idx", "path");
     refuse(&(qat_dataset_options){.kind = "digits", .test_count = -5}, QAT_SPLIT_TRAIN,
