@@ -18,7 +18,7 @@ ensure_packages $BUILD_PACKAGES $TEST_PACKAGES
 # shellcheck disable=SC2086
 try_packages $CROSS_PACKAGES
 # shellcheck disable=SC2086
-try_packages $FURTHER_PACKAGES
+try_packages $MPI_PACKAGES $STYLE_PACKAGES
 
 passed=0
 failed=0

@@ -69,8 +69,8 @@ BUILD_PACKAGES="program:cc:gcc header:stdio.h:libc6-dev program:pkg-config:pkg-c
  file:/usr/include/onnx/onnx.proto:libonnx-dev"
 TEST_PACKAGES="library:check:check program:objdump:binutils program:g++:g++ program:man:man-db
  header:simde/arm/neon.h:libsimde-dev file:/usr/share/libonnx-testdata/data:libonnx-testdata"
-FURTHER_PACKAGES="library:ompi-c:libopenmpi-dev program:mpirun:openmpi-bin program:yamllint:yamllint
- program:clang-format:clang-format"
+MPI_PACKAGES="library:ompi-c:libopenmpi-dev program:mpirun:openmpi-bin"
+STYLE_PACKAGES="program:yamllint:yamllint program:clang-format:clang-format"
 CROSS_PACKAGES="program:aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu
  file:/usr/aarch64-linux-gnu/include/stdio.h:libc6-dev-arm64-cross
  program:arm-linux-gnueabihf-gcc:gcc-arm-linux-gnueabihf
