@@ -190,10 +190,14 @@ static void print_text(const char *path, const qat_deploy_result *r, const expor
     printf("engine against exact evaluation: %lld bytes compared, %lld differing\n",
            (long long)c->bytes, (long long)c->differing);
     printf("float32 simulation against engine: %lld of %lld bytes differ (%.3f %%), by at most %d "
-           "quanta (%.3f %% of them by more than one); of the outputs' bytes %.3f %%\n",
+           "%s",
            (long long)c->simulated_differing, (long long)c->simulated_bytes,
            percent(c->simulated_differing, c->simulated_bytes), c->simulated_max_quanta,
-           percent(c->simulated_far, c->simulated_differing),
+           c->simulated_max_quanta == 1 ? "quantum" : "quanta");
+    if (c->simulated_far)
+        printf(" (%.3f %% of them by more than one)",
+               percent(c->simulated_far, c->simulated_differing));
+    printf("; of the outputs' bytes %.3f %%\n",
            percent(c->output_simulated_differing, c->output_bytes));
     printf(
         "float32 layer by layer against exact evaluation: %lld layers, at most %.3f quanta apart "
