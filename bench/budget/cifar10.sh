@@ -4,10 +4,10 @@
 #   uniform  4 bits for all weights and activations, those of the first and the last layer too
 #   same     a search with the flash and the macs_bits of `uniform`
 #   smaller  a search with 90 % of its flash, and its macs_bits
-# The float trainings are those of bench/few_bits/cifar10.sh: with --floats DIR they are taken from its folder, and are put there.
+# The float trainings are those of bench/few_bits/cifar10.sh: with --floats DIR they are taken from its folder.
 # The integer engine runs each model over all test pictures. The command prints a table, what is expected and whether it
-# is kept; OUT/table.md holds the same after every step. Flash is that of a .qm with packed weights, as the search
-# computes it. What is finished is not repeated, and what was interrupted continues. The exit status is 1 if an
+# is kept; OUT/table.md holds the same after every step. Flash is the size of the .qm, as the search computes it; the
+# command compares both. What is finished is not repeated, and what was interrupted continues. The exit status is 1 if an
 # expectation is broken.
 # Usage: bench/budget/cifar10.sh [OUT] [--table] [--seeds N] [--epochs N] [--tune-epochs N] [--only NETWORK] [--recipes DIR]
 #                         [--floats DIR] [--sensitivity KIND]
@@ -18,6 +18,7 @@ out=runs/budget only_table=no seeds=3 epochs=30 tune_epochs=10 recipes=recipes o
 take_options seeds epochs tune-epochs only recipes floats sensitivity -- "$@"
 few=(quant.enabled=yes quant.ranges=tqt quant.range_rate=10 quant.fraction=15 quant.quant_delay=0 quant.learn_delay=100
     quant.bn_freeze_delay=80%)
+case $only in '' | resnet20 | mobilenet) ;; *) stop "--only $only: no such network" ;; esac
 tuning=("train.epochs=$tune_epochs" train.optimizer=adam train.nesterov=no train.lr=0.001 train.schedule=cosine train.warmup=0
     train.weight_decay=0 model.dropout=0 distill.weight=0.5 distill.temperature=4)
 
@@ -42,7 +43,7 @@ search() { # search <folder> <recipe> <checkpoint> <section.key=value...>: budge
     local options=()
     shift 3
     mkdir -p "$dir"
-    same_settings "$dir" "$recipe" "$@"
+    same_settings "$dir" "$recipe" "train.init=$init" "$@"
     [ ! -f "$dir/budget.ini" ] || return 0
     for setting in "${few[@]}" "$@"; do options+=(--set "$setting"); done
     echo "$(date +%T) searching $dir" >&2
@@ -67,6 +68,7 @@ run() { # run <network> <method> <seed>
     float=$(folder "$1" float "$3")/last.ckpt
     case $2 in
     float)
+        [ -z "$floats" ] || [ -f "$dir/seconds" ] || stop "$dir is not a finished training; bench/few_bits/cifar10.sh $floats does it"
         train "$dir" "$whole" - "train.seed=$3" "train.epochs=$epochs" quant.enabled=no
         evaluate "$dir/float.json" "$dir/last.ckpt"
         cost "$1" "$3" "$whole" "$float"
@@ -83,7 +85,7 @@ run() { # run <network> <method> <seed>
     deploy "$dir" "$whole" "$dir/last.ckpt" --samples 1000
 }
 
-# The same search anew, with two threads and nothing that was measured before: 0 if every byte is the same.
+# The same search anew, with nothing that was measured before: 0 if every byte is the same.
 again() { # again <network>
     local dir=$out/$1/again-1
     [ -f "$out/$1/same-1-search/budget.ini" ] || return 2
@@ -152,7 +154,12 @@ table() { # prints the table and what is promised
 }
 
 checks() { # prints what is promised of the search itself
-    local net status least broken=0
+    local net method seed status least dir broken=0
+    cells | grep -v ' float ' | while read -r net method seed; do
+        dir=$(folder "$net" "$method" "$seed")
+        [ ! -f "$dir/model.qm" ] || [ "$(wc -c <"$dir/model.qm")" = "$(flash "$net" "$method" "$seed")" ] ||
+            echo "BROKEN: $dir/model.qm has other bytes than the search said"
+    done
     for net in $(cells | cut -d' ' -f1 | sort -u); do
         status=0
         again "$net" || status=$?

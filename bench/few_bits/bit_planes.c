@@ -5,12 +5,13 @@
  *
  *     sum_k x_k w_k = sum_{i,j} 2^(i+j) popcount(x_i & w_j)     x_i, w_j: bit i and j of all codes
  *
- * `planes_us` is a loop of this file. Its codes are unsigned. What zero points add is left out, and
- * so is the requantization, which the engine's product has: about the best that a kernel can do.
- * The planes of x are made in each run, because x comes in bytes. The sums are compared with those
- * of a plain loop. `engine_us`: the engine's own kernel for weights of -1 and 1 and inputs of 2 or
- * 3 bits, which does all of it (lib/infer/host/x86/avx512vbmi_gemm.c); 0 for layers for which it
- * does not use that kernel. They take turns, and the fastest repetition counts.
+ * `bytes_us`: the engine's product. `planes_us`: a loop of this file. Its codes are unsigned. What
+ * zero points add is left out, and so is the requantization, which the engine's product has: about
+ * the best that a kernel can do. The planes of x are made in each run, because x comes in bytes.
+ * `engine_us`: the engine's own kernel for weights of -1 and 1 and inputs of 2 bits, which does all
+ * of it (lib/infer/host/x86/avx512vbmi_gemm.c); 0 for layers for which it does not use that kernel.
+ * They take turns, and the fastest repetition counts. `wrong` counts sums that are not those of a
+ * plain loop, and an answer of the engine's that is not that with bytes; the exit status is 1 then.
  */
 #include "base/rng.h"
 #include "infer/host/loops/fast.h"
@@ -38,7 +39,7 @@ static const struct shape shapes[] = {
     {"3x3, 16 channels", 32 * 32, 9 * 16, 16}, {"3x3, 32 channels", 16 * 16, 9 * 32, 32},
     {"3x3, 64 channels", 8 * 8, 9 * 64, 64},   {"3x3, 256 channels", 8 * 8, 9 * 256, 256},
     {"1x1, 256 channels", 14 * 14, 256, 256},  {"1x1, 512 channels", 14 * 14, 512, 512},
-    {"1x1, 1024 channels", 7 * 7, 1024, 1024},
+    {"1x1, 1024 channels", 7 * 7, 1024, 1024}, {"fully connected", 1, 1024, 1000},
 };
 
 /** Codes in bytes, and in planes: of 64 codes of a row, one word for each of their bits. */
@@ -257,7 +258,8 @@ static void keep_least(double *least, double *from)
     *from = now;
 }
 
-static void measure(const struct shape *s, const struct method *m)
+/** What is wrong; see above. */
+static int64_t measure(const struct shape *s, const struct method *m)
 {
     qat_rng rng = qat_rng_at(1, 0, 0);
     struct codes x = random_codes(s->rows, s->depth, m->x_bits, &rng);
@@ -292,6 +294,7 @@ static void measure(const struct shape *s, const struct method *m)
     free(y);
     free_engine(&bytes);
     free_engine(&own);
+    return off;
 }
 
 int main(void)
@@ -300,8 +303,9 @@ int main(void)
         fprintf(stderr, "bit_planes: this processor has no AVX-512 VPOPCNTDQ and VBMI\n");
         return 1;
     }
+    int64_t off = 0;
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         for (size_t k = 0; k < sizeof methods / sizeof *methods; k++)
-            measure(&shapes[i], &methods[k]);
-    return 0;
+            off += measure(&shapes[i], &methods[k]);
+    return off != 0;
 }

@@ -12,6 +12,7 @@ cd "$(dirname "$0")/../.."
 . bench/runs.sh
 out=runs/few_bits only_table=no seeds=3 epochs=30 tune_epochs=15 recipes=recipes only=
 take_options seeds epochs tune-epochs only recipes -- "$@"
+case $only in '' | resnet20 | mobilenet | resnet8) ;; *) stop "--only $only: no such network" ;; esac
 
 # Everything that is trained, a line each, in the order in which it is done:
 # network, method, bits of weights, bits of inputs, seed.

@@ -14,9 +14,9 @@ int main(void)
     for (int i = 0; (roof = tool_roof_at(i)); i++) {
         double const gmacs = tool_roof_measure(roof);
         if (gmacs > 0)
-            printf("{\"isa\": \"%s\", \"sequence\": \"%s\", \"in_use\": %s, "
+            printf("{\"isa\": \"%s\", \"sequence\": \"%s\", \"usual\": %s, "
                    "\"roof_gmac_per_s\": %.1f}\n",
-                   roof->isa, roof->sequence, roof->in_use ? "true" : "false", gmacs);
+                   roof->isa, roof->sequence, roof->usual ? "true" : "false", gmacs);
     }
     return 0;
 }

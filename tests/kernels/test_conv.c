@@ -11,6 +11,7 @@
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void compare(const struct layer *l, uint64_t *seed)
 {
@@ -156,15 +157,49 @@ START_TEST(test_fully_connected)
 }
 END_TEST
 
-/**
- * Weights of -1 and 1 and inputs of two and three bits, which have a kernel of their own: windows
- * as lines, as patches, and rows of fully_connected.
- */
+/** Weights of -1 and 1, and inputs of two bits or three: a layer whose bits avx512vbmi counts, or
+ * not. */
+static struct layer binary(int bits)
+{
+    struct layer l = plain;
+    l.w_fill = FILL_SIGNS;
+    l.bits = bits;
+    l.stride_h = l.stride_w = 1;
+    l.c = l.o = 64;
+    return l;
+}
+
+START_TEST(test_binary_is_counted)
+{
+    uint64_t seed = 8;
+    for (int i = 0; gemm_variant[i].name; i++)
+        for (int bits = 2; bits <= 3; bits++) {
+            const qi_gemm *gemm = gemm_variant[i].table;
+            struct layer const l = binary(bits);
+            one_node n;
+            if (!gemm_variant[i].runs_here() || strcmp(gemm->name, "avx512vbmi") != 0)
+                continue;
+            layer_build(&n, &l, &qi_kernel_conv2d, &seed);
+            ck_assert(node_check(&n));
+            qi_gemm_layer const layer = qi_gemm_layer_of(&n.model, &n.node, QI_CONV_CLAMP_LO);
+            size_t const bytes = gemm->packed_bytes(&layer);
+            void *packed =
+                aligned_alloc(QI_FAST_ALIGN, (bytes / QI_FAST_ALIGN + 1) * QI_FAST_ALIGN);
+            ck_assert_ptr_nonnull(packed);
+            gemm->pack(&layer, packed);
+            ck_assert_int_eq(gemm->sequence(packed) != NULL, bits == 2);
+            free(packed);
+            node_free(&n);
+        }
+}
+END_TEST
+
+/** Windows as lines, as patches, and rows of fully_connected. */
 START_TEST(test_binary)
 {
     uint64_t seed = 7;
     for (int i = 0; i < 80; i++) {
-        struct layer l = i % 2 ? plain : random_layer(&seed);
+        struct layer l = i % 2 ? binary(0) : random_layer(&seed);
         l.w = node_random_in(&seed, 7, i % 2 ? 30 : 16);
         l.stride_h = l.stride_w = 1;
         l.pad_top = l.kernel_h > 1;
@@ -194,6 +229,7 @@ int main(void)
     tcase_add_test(t, test_lines);
     tcase_add_loop_test(t, test_random_layers, 0, 3);
     tcase_add_test(t, test_fully_connected);
+    tcase_add_test(t, test_binary_is_counted);
     tcase_add_test(t, test_binary);
     suite_add_tcase(s, t);
     for (int i = 0; gemm_variant[i].name; i++)

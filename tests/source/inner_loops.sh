@@ -1,7 +1,7 @@
 #!/bin/sh
 # The inner loops of the engine's kernels keep their sums in registers. It disassembles every kernel of a build, and
-# those of a build by clang if clang is there, and looks at each innermost loop that multiplies (inner_loops.awk finds
-# them, and says what it counts):
+# those of a build by clang if clang is there, and looks at each innermost loop that multiplies or counts bits
+# (inner_loops.awk finds them, and says what it counts):
 #
 #   A loop of products alone holds no spill: no store to a fixed place of the stack, no sums in memory. A core does one
 #   vector store a cycle, but up to two multiplies.
@@ -64,6 +64,15 @@ notices clean elf64-x86-64 '5 2 0 0 0 0 ok' <<'END'
 	add    $0x4,%rax
 	jb     @0
 	vmovdqa32 %zmm6,-0x40(%rbp)
+	ret
+END
+notices counts elf64-x86-64 '6 1 0 0 0 1 copies' <<'END'
+	vpandd (%rax){1to16},%zmm5,%zmm6
+	vpopcntd %zmm6,%zmm6
+	vpaddd %zmm6,%zmm7,%zmm8
+	vmovdqa64 %zmm8,%zmm7
+	add    $0x8,%rax
+	jb     @0
 	ret
 END
 notices stored_sums elf64-x86-64 '7 2 0 2 0 2 spills, copies' <<'END'

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The structure that CONTRIBUTING.md describes is that of the code: a folder includes only what the table's last column
-# names, no folders include each other in a circle, no folder is large, libqat takes only public names from libqatinfer, and no op is told
-# by its name outside its own file. (lib/certify shares nothing, so it has names of its own; convert/tflite has foreign names.)
+# names, no folders include each other in a circle, no folder is large, libqat takes only public names from libqatinfer, no op is told
+# by its name outside its own file, and all files are as clang-format leaves them. (lib/certify shares nothing, so it has names of its own; convert/tflite has foreign names.)
 set -u
 build=${QAT_BUILD_ROOT:?}
 . "${QAT_SOURCE_ROOT:?}/tests/common/checks.sh"
@@ -91,18 +91,20 @@ if [ -z "$does" ]; then ok "the library neither prints, ends nor forks"; else no
 told=$(grep -rnE '"[^"]*(out of memory|no memory)' --include='*.c' "$QAT_SOURCE_ROOT"/{lib,datasets,examples} |
     grep -vE '/lib/(infer/|base/status\.c|task/detector\.c)' | sed "s#^$QAT_SOURCE_ROOT/##")
 if [ -z "$told" ]; then ok "out of memory is told by qat_out_of_memory alone"; else not_ok "$told"; fi
+
 # ---------------------------------------------------------------- format
-formatted() { # formatted <files...>: are they as clang-format leaves them? Names those that are not
-    clang-format --dry-run -Werror "$@" 2>&1 | sed -n 's/^\([^:]*\):.*clang-format-violations.*/\1/p' | sort -u
+formatter=$(command -v clang-format-14 || command -v clang-format)
+misformatted() { # misformatted <files...>: those that are not as the formatter leaves them
+    "$formatter" --dry-run -Werror "$@" 2>&1 | sed -n 's/^\([^:]*\):.*clang-format-violations.*/\1/p' | sort -u
 }
-version=$(clang-format --version 2>/dev/null | sed -n 's/.*version \([0-9]*\)\..*/\1/p')
-if [ "$version" = 14 ]; then # others break some lines in other places
+if [ -n "$formatter" ] && "$formatter" --version | grep -q 'version 14\.'; then # others break some lines in other places
     cp "$QAT_SOURCE_ROOT/.clang-format" .
     printf 'int  a;\n' >wrong.c
+    if [ -n "$(misformatted wrong.c)" ]; then ok "a file of another format would be noticed"; else not_ok "a file of another format is not noticed"; fi
     cd "$QAT_SOURCE_ROOT" || exit 1
     # shellcheck disable=SC2046
-    bad=$(formatted $(find lib datasets tools include bench examples tests -path tests/golden/data -prune -o -name '*.[ch]' -print))
-    if [ -z "$bad" ] && [ -n "$(formatted "$work/wrong.c")" ]; then ok "all files are as clang-format leaves them"; else not_ok "clang-format changes: $bad"; fi
+    bad=$(misformatted $(find lib datasets tools include bench examples tests -path tests/golden/data -prune -o -name '*.[ch]' -print))
+    if [ -z "$bad" ]; then ok "all files are as clang-format leaves them"; else not_ok "clang-format changes $bad"; fi
 else
     echo "SKIP format: no clang-format of version 14 (package clang-format)"
 fi

@@ -112,7 +112,6 @@ AVX2 static void vpaddw_vpmaddwd(int64_t rounds)
 static const tool_roof roofs[] = {
     {"vpdpbusd zmm", "avx512vbmi", 1, 64 * MANY_CHAINS, vpdpbusd_zmm},
     {"vpandd vpopcntd vpaddd of 2 bits", "avx512vbmi", 0, 16 * 32 * CHAINS / 2, vpopcntd},
-    {"vpandd vpopcntd vpaddd of 3 bits", "avx512vbmi", 0, 16 * 32 * CHAINS / 3, vpopcntd},
     {"vpdpbusd zmm", "avx512vnni", 1, 64 * MANY_CHAINS, vpdpbusd_zmm},
     {"vpdpbusd ymm", "avxvnni", 1, 32 * CHAINS, vpdpbusd_ymm},
     {"vpmaddubsw vpmaddwd vpaddd", "avx2", 1, 32 * CHAINS, vpmaddubsw},
@@ -176,7 +175,7 @@ const tool_roof *tool_roof_of(const char *isa, double *gmacs)
     const tool_roof *roof, *best = NULL;
     *gmacs = 0;
     for (int i = 0; (roof = tool_roof_at(i)); i++) {
-        int const counts = roof->in_use && strcmp(roof->isa, isa) == 0;
+        int const counts = roof->usual && strcmp(roof->isa, isa) == 0;
         double const speed = counts ? tool_roof_measure(roof) : 0;
         if (speed <= *gmacs)
             continue;

@@ -10,8 +10,8 @@
 typedef struct tool_roof {
     const char *sequence; /* instructions; there is one chain of them per accumulator */
     const char *isa;      /* the engine's instruction set that uses the sequence */
-    int in_use;           /* 1: most of the engine's matrix products use it; 0: few or none do */
-    int macs;             /* multiply-adds of one round */
+    int usual; /* 1: the engine's products use it unless they name another; 0: few or none do */
+    int macs;  /* multiply-adds of one round */
     void (*run)(int64_t rounds);
 } tool_roof;
 

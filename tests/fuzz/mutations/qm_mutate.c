@@ -1,9 +1,9 @@
 /**
  * Mutations that know what a .qm is. They change fields of records, ranges, and dims with their
- * sizes; they connect nodes in another way; they put two models side by side. One change makes
- * other fields wrong (max_accumulator, size, room in the data). These are mostly repaired
- * afterwards, with the values that the reader expects, so that the reader looks at the change
- * itself.
+ * sizes; they connect nodes in another way; they put two models side by side; they pack constants,
+ * and write compact records. One change makes other fields wrong (max_accumulator, size, room in
+ * the data). These are mostly repaired afterwards, with the values that the reader expects, so that
+ * the reader looks at the change itself.
  */
 #include "fuzz/fuzz.h"
 #include "fuzz/fuzz_run.h"

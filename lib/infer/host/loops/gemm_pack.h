@@ -66,7 +66,7 @@ typedef struct qi_packed {
     int32_t tail; /* qi_gemm_tail */
     int32_t
         entries; /* entries of the longest list if panels hold lists (avx2_bytes_gemm.c), else 0 */
-    int32_t planes;            /* bits of x, whose planes avx512vbmi_gemm.c makes; else 0 */
+    int32_t has_planes;        /* panels hold bits of weights (avx512vbmi_gemm.c) */
     int32_t segments, segment; /* a row of x is so many runs of so many bytes */
     size_t segment_stride;
     size_t panel_bytes;

@@ -6,7 +6,7 @@
  *
  * A tile is up to 12 rows x 32 channels: 24 accumulators, 2 registers of weights, and the x' of one
  * row at a time in all lanes. A narrow last panel has 16 channels. Sums become codes in registers
- * (gemm_pack.h, qi_gemm_tail); their 64-bit products are formed separately for even and odd lanes.
+ * (gemm512.h).
  */
 #include "infer/host/x86/gemm512.h"
 
