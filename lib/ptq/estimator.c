@@ -7,7 +7,7 @@
  *                  the least sum of squared errors; of equal ones the widest
  */
 #include "base/number.h"
-#include "qat/ptq.h"
+#include "ptq/histogram.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -60,6 +60,8 @@ static void mse(const qat_histogram *h, const qat_code_grid *grid, double parame
                 float *max)
 {
     (void)parameter;
+    qat_histogram_filled filled;
+    qat_histogram_filled_of(&filled, h);
     float low = h->min < 0 ? h->min : 0, high = h->max > 0 ? h->max : 0;
     if (grid->symmetric) {
         high = -low > high ? -low : high;
@@ -72,7 +74,7 @@ static void mse(const qat_histogram *h, const qat_code_grid *grid, double parame
     for (int i = 0; i < lows; i++)
         for (int j = 0; j < highs; j++) {
             float const a = shrunk(low, grid->symmetric ? j : i), b = shrunk(high, j);
-            double const error = qat_histogram_error(h, grid, a, b);
+            double const error = qat_histogram_error_below(&filled, grid, a, b, best);
             if (!(error < best))
                 continue;
             best = error;

@@ -1,7 +1,8 @@
 /** Histograms: counts of values in bins of equal width between min and max. */
+#include "ptq/histogram.h"
 #include "fakequant/range.h"
-#include "qat/ptq.h"
 
+#include <math.h>
 #include <string.h>
 
 void qat_histogram_begin(qat_histogram *h, float min, float max)
@@ -41,23 +42,42 @@ static qat_qparams params_of(const qat_code_grid *grid, float min, float max)
     return qat_choose_qparams(min, max, grid->lo, grid->hi, true);
 }
 
-double qat_histogram_error(const qat_histogram *h, const qat_code_grid *grid, float min, float max)
+void qat_histogram_filled_of(qat_histogram_filled *f, const qat_histogram *h)
+{
+    f->n = 0;
+    for (int i = 0; i < QAT_HISTOGRAM_BINS; i++) {
+        if (!h->counts[i])
+            continue;
+        f->centre[f->n] = qat_histogram_centre(h, i);
+        f->count[f->n++] = (double)h->counts[i];
+    }
+}
+
+double qat_histogram_error_below(const qat_histogram_filled *f, const qat_code_grid *grid,
+                                 float min, float max, double most)
 {
     enum { STRIP = 256 };
     qat_qparams const p = params_of(grid, min, max);
     double sum = 0;
-    for (int from = 0; from < QAT_HISTOGRAM_BINS; from += STRIP) {
-        float x[STRIP], y[STRIP];
-        for (int i = 0; i < STRIP; i++)
-            x[i] = qat_histogram_centre(h, from + i);
+    for (int from = 0; from < f->n && !(sum >= most); from += STRIP) {
+        const float *x = f->centre + from;
+        int const n = f->n - from < STRIP ? f->n - from : STRIP;
+        float y[STRIP];
         if (grid->symmetric)
-            qat_fake_quant_values_per_channel(&p, x, y, STRIP);
+            qat_fake_quant_values_per_channel(&p, x, y, (size_t)n);
         else
-            qat_fake_quant_values(&p, x, y, STRIP);
-        for (int i = 0; i < STRIP; i++) {
+            qat_fake_quant_values(&p, x, y, (size_t)n);
+        for (int i = 0; i < n; i++) {
             double const e = (double)x[i] - (double)y[i];
-            sum += (double)h->counts[from + i] * e * e;
+            sum += f->count[from + i] * e * e;
         }
     }
     return sum;
+}
+
+double qat_histogram_error(const qat_histogram *h, const qat_code_grid *grid, float min, float max)
+{
+    qat_histogram_filled filled;
+    qat_histogram_filled_of(&filled, h);
+    return qat_histogram_error_below(&filled, grid, min, max, INFINITY);
 }

@@ -7,14 +7,14 @@ bench=${QAT_SOURCE_ROOT:?}/bench/budget
 . "$QAT_SOURCE_ROOT/tests/common/checks.sh"
 
 recipe() { # recipe <file> <[model] lines...>
-    { printf '[data]\nkind = shapes\ntrain_count = 160\ntest_count = 60\n[train]\nbatch = 16\nepochs = 1\n[quant]\nlayout = int8\n[model]\n'
+    { printf '[data]\nkind = shapes\ntrain_count = 160\ntest_count = 60\n[train]\nbatch = 16\nepochs = 1\n[quant]\nlayout = int8\n[budget]\nsamples = 20\n[model]\n'
         printf '%s\n' "${@:2}"; } >"$1"
 }
 mkdir recipes
-recipe recipes/cifar10_resnet20.ini 'arch = resnet' 'depth = 8' 'width = 12'
+recipe recipes/cifar10_resnet20.ini 'arch = resnet' 'depth = 8' 'width = 4'
 recipe recipes/cifar10_mobilenet.ini 'arch = mobilenet_v1' 'multiplier = 0.25' 'activation = relu6'
 cifar10() { # cifar10 <options...>
-    "$bench/cifar10.sh" "$work/runs" --seeds 1 --epochs 1 --tune-epochs 1 --recipes "$work/recipes" --ranges ema "$@"
+    "$bench/cifar10.sh" "$work/runs" --seeds 1 --epochs 1 --tune-epochs 1 --recipes "$work/recipes" "$@"
 }
 check "the table before anything is done" cifar10 --table
 has "says so" '^\| resnet20 \| same \| missing \|' out.txt
@@ -38,9 +38,11 @@ rm -r runs/resnet20/smaller-1/seconds runs/resnet20/smaller-1/qm.json
 cifar10 >out.txt 2>err.txt
 same "what is missing is made again" first.txt out.txt
 refuses "another setting in the same folder" 2 "was begun with another recipe or other settings" cifar10 --tune-epochs 2
+refuses "a network that is none" 2 "--only resnet: no such network" cifar10 --only resnet
+refuses "a folder without float networks" 2 "none/resnet20/float-w32a32-1 is not a finished training" cifar10 --floats "$work/none"
 refuses "a wrong option" 2 "unknown option --seed" cifar10 --seed
 
-check "predictions" "$bench/prediction.sh" "$work/recipes/cifar10_resnet20.ini" "$work/runs/resnet20/float-1/last.ckpt" "$work/prediction" \
+check "predictions" "$bench/prediction.sh" "$work/recipes/cifar10_resnet20.ini" "$work/runs/resnet20/float-w32a32-1/last.ckpt" "$work/prediction" \
     quant.enabled=yes budget.samples=50 budget.probes=2
 has "of one kind" '^measured: flash [0-9]+, predicted [-0-9.]+, simulated [-0-9.]+$' out.txt
 has "and of the other, in a table" '^\| hessian \| [0-9]+ \| [-0-9.]+ \| [-0-9.]+ \| [-0-9.]+ \|$' out.txt
