@@ -14,8 +14,8 @@
  * plain loop, and an answer of the engine's that is not that with bytes; the exit status is 1 then.
  */
 #include "base/rng.h"
+#include "bench/speed/gemm_run.h"
 #include "infer/host/loops/fast.h"
-#include "infer/host/loops/gemm.h"
 #include "infer/host/x86/x86.h"
 #include "tools/common/tool.h"
 
@@ -215,23 +215,7 @@ static struct engine make_engine(const struct codes *x, const struct codes *w, i
 
 static void run_engine(const struct engine *e, const struct codes *x)
 {
-    int32_t const channels = e->layer.channels;
-    qi_gemm_split const split = qi_gemm_split_of(e->gemm, e->rows, e->layer.depth, channels);
-    int32_t const tiles = split.blocks * split.groups;
-    for (int32_t at = 0; at < tiles;) {
-        qi_gemm_piece const piece = qi_gemm_pieces(&split, at, tiles);
-        qi_gemm_run const run = {.packed = e->packed,
-                                 .x = x->bytes + (size_t)piece.row * (size_t)x->depth,
-                                 .x_stride = (size_t)x->depth,
-                                 .rows = piece.rows,
-                                 .first_channel = piece.first_channel,
-                                 .end_channel = piece.end_channel,
-                                 .y = e->y + (size_t)piece.row * (size_t)channels,
-                                 .y_stride = (size_t)channels,
-                                 .scratch = e->scratch};
-        e->gemm->run(&run);
-        at = piece.next;
-    }
+    bench_gemm_run(e->gemm, &e->layer, e->rows, e->packed, x->bytes, e->y, e->scratch);
 }
 
 static void free_engine(struct engine *e)

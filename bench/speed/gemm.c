@@ -8,8 +8,8 @@
  * tensor and bell-shaped, as trained weights are. Each product runs as in the engine, piece by
  * piece. The fastest repetition counts.
  */
-#include "infer/host/loops/gemm.h"
 #include "base/rng.h"
+#include "bench/speed/gemm_run.h"
 #include "infer/host/loops/fast.h"
 #include "tools/common/roof.h"
 #include "tools/common/tool.h"
@@ -97,26 +97,6 @@ static void free_layer(struct layer *l)
     free(l->columns);
 }
 
-static void run_once(const struct layer *l, const struct product *p, const qi_gemm *gemm)
-{
-    qi_gemm_split const split = qi_gemm_split_of(gemm, p->rows, p->depth, p->channels);
-    int32_t const tiles = split.blocks * split.groups;
-    for (int32_t tile = 0; tile < tiles;) {
-        qi_gemm_piece const piece = qi_gemm_pieces(&split, tile, tiles);
-        qi_gemm_run const run = {.packed = l->packed,
-                                 .x = l->x + (size_t)piece.row * (size_t)p->depth,
-                                 .x_stride = (size_t)p->depth,
-                                 .rows = piece.rows,
-                                 .first_channel = piece.first_channel,
-                                 .end_channel = piece.end_channel,
-                                 .y = l->y + (size_t)piece.row * (size_t)p->channels,
-                                 .y_stride = (size_t)p->channels,
-                                 .scratch = l->scratch};
-        gemm->run(&run);
-        tile = piece.next;
-    }
-}
-
 /** Seconds of the fastest repetition. */
 static double fastest(const struct layer *l, const struct product *p, const qi_gemm *gemm)
 {
@@ -124,7 +104,7 @@ static double fastest(const struct layer *l, const struct product *p, const qi_g
     double best = 1e9;
     for (double now = 0; now < end;) {
         double const start = tool_now();
-        run_once(l, p, gemm);
+        bench_gemm_run(gemm, &l->layer, p->rows, l->packed, l->x, l->y, l->scratch);
         now = tool_now();
         best = now - start < best ? now - start : best;
     }

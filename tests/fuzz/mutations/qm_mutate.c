@@ -492,6 +492,9 @@ static int repair(qm_image *image, const qi_error *e)
     return 0;
 }
 
+/* Where files are opened that a mutation makes. */
+static _Alignas(QI_ALIGN) uint8_t memory[1 << 18], copy[QM_IMAGE_BYTES];
+
 /**
  * Put the parts together. While the reader complains about something that can be repaired, repair
  * it.
@@ -499,7 +502,6 @@ static int repair(qm_image *image, const qi_error *e)
 static size_t join_repaired(qm_image *image, uint8_t *file, size_t most)
 {
     enum { MOST_REPAIRS = 12 };
-    static _Alignas(QI_ALIGN) uint8_t memory[1 << 18], copy[QM_IMAGE_BYTES];
     size_t size = 0;
     for (int i = 0; i < MOST_REPAIRS; i++) {
         qi_model *model;
@@ -518,7 +520,6 @@ static size_t join_repaired(qm_image *image, uint8_t *file, size_t most)
 /** Write an accepted file again in the form that tools write, and mostly change bytes of it. */
 static size_t make_compact(struct mutation *m, uint8_t *file, size_t size, size_t most)
 {
-    static _Alignas(QI_ALIGN) uint8_t memory[1 << 18], copy[QM_IMAGE_BYTES];
     qi_model *model;
     qi_error ignored;
     qat_error err;

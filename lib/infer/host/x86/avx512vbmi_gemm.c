@@ -20,9 +20,6 @@ enum { WORD = 32, PLANES = 2, TILE_ROWS = 4, CHUNK_BYTES = 1 << 14, CHUNK_ROWS =
 
 #define bytes_gemm QI_VARIANT(qi_gemm_avx512vnni)
 
-static const qi_panel_shape shape = {
-    .vectors = VECTORS, .narrow = 1, .lanes = LANES, .group = 4, .weight_size = 1};
-
 /* ------------------------------------------------------------------ packing */
 
 static int32_t segment_of(const qi_gemm_layer *l)
@@ -304,12 +301,7 @@ static const char *sequence(const void *packed)
 }
 
 const qi_gemm QI_VARIANT(qi_gemm_avx512vbmi) = {.name = "avx512vbmi",
-                                                .row_tile = ROWS,
-                                                .channel_tile = VECTORS * LANES,
-                                                .line_rows = 7,
-                                                .joins = 1,
-                                                .unsigned_x = 1,
-                                                .flips = 1,
+                                                GEMM512_PIECES,
                                                 .packed_bytes = packed_bytes,
                                                 .pack = pack,
                                                 .scratch = scratch,

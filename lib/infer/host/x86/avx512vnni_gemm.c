@@ -12,9 +12,6 @@
 
 enum { CALL_ROWS = 240 /* a multiple of ROWS */ };
 
-static const qi_panel_shape shape = {
-    .vectors = VECTORS, .narrow = 1, .lanes = LANES, .group = 4, .weight_size = 1};
-
 /** The share of a piece that one panel computes. */
 struct job {
     struct panel panel;
@@ -287,13 +284,5 @@ static void pack(const qi_gemm_layer *layer, void *packed)
     qi_pack(layer, &shape, packed);
 }
 
-const qi_gemm QI_VARIANT(qi_gemm_avx512vnni) = {.name = "avx512vnni",
-                                                .row_tile = ROWS,
-                                                .channel_tile = VECTORS * LANES,
-                                                .line_rows = 7,
-                                                .joins = 1,
-                                                .unsigned_x = 1,
-                                                .flips = 1,
-                                                .packed_bytes = packed_bytes,
-                                                .pack = pack,
-                                                .run = run};
+const qi_gemm QI_VARIANT(qi_gemm_avx512vnni) = {
+    .name = "avx512vnni", GEMM512_PIECES, .packed_bytes = packed_bytes, .pack = pack, .run = run};
