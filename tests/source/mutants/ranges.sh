@@ -38,9 +38,9 @@ export_mutant range-calibrated-parameter-ignored lib/ptq/calibrate.c 's/(class_-
 export_mutant range-percentile-cuts-three-times lib/ptq/estimator.c 's/= (1 - parameter \/ 100) \* (double)h->total;/= 3 * (1 - parameter \/ 100) * (double)h->total;/'
 export_mutant range-percentile-cuts-a-third lib/ptq/estimator.c 's/= (1 - parameter \/ 100) \* (double)h->total;/= (1 - parameter \/ 100) * (double)h->total \/ 3;/'
 export_mutant range-percentile-of-bins lib/ptq/estimator.c 's/= (1 - parameter \/ 100) \* (double)h->total;/= (1 - parameter \/ 100) * QAT_HISTOGRAM_BINS;/'
-export_mutant range-mse-without-what-is-cut lib/ptq/histogram.c 's/sum += (double)h->counts\[from + i\] \* e \* e;/sum += x[i] > max ? 0 : (double)h->counts[from + i] * e * e;/'
-export_mutant range-mse-of-bins lib/ptq/histogram.c 's/sum += (double)h->counts\[from + i\] \* e \* e;/sum += (double)(h->counts[from + i] > 0) * e * e;/'
-export_mutant range-mse-cubed lib/ptq/histogram.c 's/sum += (double)h->counts\[from + i\] \* e \* e;/sum += (double)h->counts[from + i] * fabs(e * e * e);/; s/^#include <string.h>/#include <math.h>\n#include <string.h>/'
+export_mutant range-mse-without-what-is-cut lib/ptq/histogram.c 's/sum += f->count\[from + i\] \* e \* e;/sum += x[i] > max ? 0 : f->count[from + i] * e * e;/'
+export_mutant range-mse-of-bins lib/ptq/histogram.c 's/sum += f->count\[from + i\] \* e \* e;/sum += e * e;/'
+export_mutant range-mse-cubed lib/ptq/histogram.c 's/sum += f->count\[from + i\] \* e \* e;/sum += f->count[from + i] * fabs(e * e * e);/'
 export_mutant range-mse-first-worse lib/ptq/estimator.c 's/if (!(error < best))/if (!(error < best) \&\& j)/'
 # What a layer's settings say.
 export_mutant range-fixed-bits lib/rewrite/rewrite_quantize.c 's/^    attrs\[FQ_BITS\] = settings->activation_bits;/    attrs[FQ_BITS] = 8;/'
