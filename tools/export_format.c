@@ -118,6 +118,11 @@ void export_print_ram(const export_made *made)
                "more multiply-adds\n",
                p->ram, p->ram_before, p->layers, tool_shown(p->last), p->bands, (int)p->rows,
                more_percent(p));
+    else if (p->packed)
+        printf(
+            "RAM: %zu bytes instead of %zu: %d tensors of few bits are packed, and the layers at "
+            "them run in bands of %d rows\n",
+            p->ram, p->ram_before, p->packed, (int)p->rows);
     else
         printf("RAM: %zu bytes, without bands\n", p->ram);
 }
@@ -127,9 +132,9 @@ void export_json_ram(const export_made *made)
     const qat_ram_plan *p = &made->ram.plan;
     if (made->ram.limit)
         printf(", \"ram\": %zu, \"ram_before\": %zu, \"band_layers\": %d, \"bands\": %d, "
-               "\"band_rows\": %d, \"macs\": %lld, \"macs_before\": %lld",
-               p->ram, p->ram_before, p->layers, p->bands, (int)p->rows, (long long)p->macs,
-               (long long)p->macs_before);
+               "\"band_rows\": %d, \"packed_tensors\": %d, \"macs\": %lld, \"macs_before\": %lld",
+               p->ram, p->ram_before, p->layers, p->bands, (int)p->rows, p->packed,
+               (long long)p->macs, (long long)p->macs_before);
 }
 
 /* ------------------------------------------------------------------ writing */

@@ -70,8 +70,9 @@ static const tool_option options[] = {
      "PARTS, such as --strip=names,test, only these",
      0, 0},
     {"--ram", TOOL_TEXT, &ram, "BYTES",
-     "qm, c: make the model fit this RAM (64K: 64 times 1024 bytes): its first layers\n"
-     "run band by band of rows, with the same outputs, if it needs more without",
+     "qm, c: make the model fit this RAM (64K: 64 times 1024 bytes). If it needs more,\n"
+     "its first layers run band by band of rows, or tensors of at most 4 bits lie\n"
+     "packed between layers; the outputs are the same",
      0, 0},
     {"--prefix", TOOL_TEXT, &prefix, "NAME",
      "c: the start of all names, such as NAME_run (default: the file's name)", 0, 0},

@@ -76,19 +76,21 @@ qat_status qat_onnx_write_float(const qat_graph *graph, const qat_write_options 
 qat_status qat_npz_write_float(const qat_graph *graph, const qat_write_options *options,
                                uint8_t **bytes, size_t *count, qat_error *err);
 
-/** What a model in row bands takes. */
+/** What a model that was made to fit takes. */
 typedef struct qat_ram_plan {
     size_t ram, ram_before;    /* qi_model_ram: in bands, and without them */
     int64_t macs, macs_before; /* multiply-adds of a run: rows that two bands need count twice */
     int layers, bands;         /* layers in bands; 0: the model fits without bands */
-    int32_t rows;              /* of the last of these layers, in a band */
+    int32_t rows;              /* of the last of these layers, in a band; of packed tensors */
     char last[QAT_NAME_MAX];   /* the name of this layer */
+    int packed;                /* tensors of few bits that are packed; layers is 0 then */
 } qat_ram_plan;
 
 /**
- * Make a model fit a device's RAM (qi_model_ram): its first layers run band by band of rows, so
- * that only some rows of large tensors are in memory at a time. Its outputs are the same, byte for
- * byte. Of the ways that fit, the one with the fewest multiply-adds is taken.
+ * Make a model fit a device's RAM (qi_model_ram). Its first layers run band by band of rows, so
+ * that only some rows of large tensors are in memory at a time; or tensors of at most 4 bits lie
+ * packed, two codes in a byte, and the layers that make or read them run in bands. Its outputs are
+ * the same, byte for byte. Of the ways that fit, the one with the fewest multiply-adds is taken.
  *
  * QAT_ERR_LIMIT if there is none; the message says the least RAM that is possible.
  *

@@ -305,7 +305,7 @@ qi_status qi_model_init(qi_model **model, const void *qm, size_t qm_bytes,
     X(softmax16) X(batch_matmul) X(table) X(reshape) X(transpose_conv2d) X(maximum) X(minimum)     \
     X(prelu) X(l2_normalization) X(pad) X(resize_bilinear) X(resize_nearest) X(arg_max)            \
     X(strided_slice) X(transpose) X(gather) X(svdf) X(lstm) X(compare) X(select)                   \
-    X(cast) X(squared_difference) X(reduce) X(sum) X(log_softmax) X(top_k) X(div)
+    X(cast) X(squared_difference) X(reduce) X(sum) X(log_softmax) X(top_k) X(div) X(pack) X(unpack)
 /* clang-format on */
 #define QI_DECLARE_KERNEL_(name) extern const qi_kernel qi_kernel_##name;
 QI_KERNELS(QI_DECLARE_KERNEL_)

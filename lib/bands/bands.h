@@ -11,6 +11,10 @@
  * The rows that two bands need are computed twice. A band is a run of ops like any other: slices of
  * the input, the stage's ops with other pads, and one concat. Slices and concat copy nothing where
  * the planner makes their rows parts of the whole tensor (infer/model/share.c).
+ *
+ * Tensors of at most 4 bits can lie packed, two codes in a byte (pack.c). Then every op that makes
+ * or reads one is a stage: of such a tensor a band is unpacked at a time, and no row is computed
+ * twice.
  */
 #ifndef QAT_BANDS_BANDS_H
 #define QAT_BANDS_BANDS_H
@@ -57,13 +61,25 @@ bool qat_stage_is_valid(const qat_qgraph *graph, int first, int last);
 typedef struct qat_banded {
     qat_qgraph *graph;
     int *tensor_from; /* for each tensor, the one of the first graph whose codes it has */
-    int *op_from;     /* for each op, the one of the first graph; -1: a slice or the concat */
+    int *op_from; /* for each op, the one of the first graph; -1: a slice, concat, pack or unpack */
 } qat_banded;
 
 /** Make the graph. QAT_ERR_UNSUPPORTED: some band needs only padding, or there are too many ops. */
 qat_status qat_banded_build(qat_banded *banded, const qat_qgraph *graph, const qat_stage *stage,
                             qat_error *err);
 void qat_banded_free(qat_banded *banded);
+
+/* ------------------------------------------------------------------ pack.c */
+
+/** Can the tensor lie packed between ops: few bits, and made by an op that has rows? */
+bool qat_can_pack(const qat_qgraph *graph, int tensor);
+/**
+ * Make the graph in which the chosen tensors, which can be packed, are packed by op pack. The ops
+ * that make or read one run in bands of so many rows.
+ * @param chosen  by tensor
+ */
+qat_status qat_packed_build(qat_banded *packed, const qat_qgraph *graph, const bool *chosen,
+                            int32_t rows, qat_error *err);
 
 /* ------------------------------------------------------------------ measure.c */
 

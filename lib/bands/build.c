@@ -1,13 +1,9 @@
 /** Makes the graph whose stage runs in bands. */
-#include "bands/bands.h"
+#include "bands/copy.h"
 
-#include "base/arena.h"
 #include "infer/model/op.h"
-#include "infer/model/qm_layout.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /** Rows of a tensor, as a tensor of the new graph. */
 typedef struct part {
@@ -17,50 +13,14 @@ typedef struct part {
 } part;
 
 typedef struct builder {
+    band_copy copy;
     const qat_qgraph *from;
     const qat_stage *stage;
-    qat_banded *to;
-    int tensors_room, ops_room;
-    int *map;       /* tensors of the first graph in the new one; -1: not there */
     qat_rows *need; /* of each tensor of the first graph, in this band */
     part *parts;    /* of this band: the outputs of the stage's ops, and slices */
     int n_parts;
     qat_error *err;
 } builder;
-
-/* ------------------------------------------------------------------ the new graph */
-
-static qat_status failed(const builder *b)
-{
-    return b->err->status;
-}
-
-/** Append a tensor that has the codes of tensor `from`; *made becomes its index. */
-static qat_status add_tensor(builder *b, const qat_qtensor *t, int from, int *made)
-{
-    if (b->to->graph->n_tensors >= b->tensors_room)
-        return qat_fail(b->err, QAT_ERR_UNSUPPORTED, "too many bands");
-    *made = qat_qgraph_tensor(b->to->graph, t, b->err);
-    if (*made < 0)
-        return failed(b);
-    b->to->tensor_from[*made] = from;
-    return QAT_OK;
-}
-
-/** Append a copy of an op with other tensors; op->inputs and outputs are of the new graph. */
-static qat_status add_op(builder *b, const qat_qop *op, int from)
-{
-    if (b->to->graph->n_ops >= b->ops_room)
-        return qat_fail(b->err, QAT_ERR_UNSUPPORTED, "too many bands");
-    int const made = qat_qgraph_op(b->to->graph, op->op, op->name, op->rounding, op->n_inputs,
-                                   op->inputs, op->n_outputs, op->outputs, op->n_params, op->params,
-                                   op->max_accumulator, b->err);
-    if (made < 0)
-        return failed(b);
-    b->to->graph->ops[made].fraction = op->fraction;
-    b->to->op_from[made] = from;
-    return QAT_OK;
-}
 
 static bool is_inside(const builder *b, int tensor)
 {
@@ -68,78 +28,6 @@ static bool is_inside(const builder *b, int tensor)
         if (b->from->ops[i].outputs[0] == tensor)
             return true;
     return false;
-}
-
-/** Tensors that share numbers do so in the new graph, too. */
-static void share_numbers(const builder *b, qat_qtensor *t, int index)
-{
-    for (int i = 0; i < index; i++) {
-        const qat_qtensor *old = &b->from->tensors[i];
-        if (b->map[i] < 0)
-            continue;
-        if (t->data && old->data == t->data)
-            t->data = b->to->graph->tensors[b->map[i]].data;
-        if (t->channel_scales && old->channel_scales == t->channel_scales)
-            t->channel_scales = b->to->graph->tensors[b->map[i]].channel_scales;
-    }
-}
-
-/** All tensors but those between the stage's ops. */
-static qat_status copy_tensors(builder *b)
-{
-    qat_status st = QAT_OK;
-    for (int i = 0; !st && i < b->from->n_tensors; i++) {
-        qat_qtensor t = b->from->tensors[i];
-        b->map[i] = -1;
-        if (is_inside(b, i))
-            continue;
-        share_numbers(b, &t, i);
-        st = add_tensor(b, &t, i, &b->map[i]);
-    }
-    for (int i = 0; !st && i < b->to->graph->n_tensors; i++) {
-        qat_qtensor *t = &b->to->graph->tensors[i];
-        if (t->is_state)
-            t->next = b->map[t->next];
-    }
-    return st;
-}
-
-static void map_all(const builder *b, int n, const int *from, int *to)
-{
-    for (int i = 0; i < n; i++)
-        to[i] = b->map[from[i]];
-}
-
-/** An op outside of the stage. */
-static qat_status copy_op(builder *b, int index)
-{
-    qat_qop op = b->from->ops[index];
-    int inputs[QM_MAX_NODE_INPUTS], outputs[QM_MAX_NODE_OUTPUTS];
-    map_all(b, op.n_inputs, op.inputs, inputs);
-    map_all(b, op.n_outputs, op.outputs, outputs);
-    op.inputs = inputs;
-    op.outputs = outputs;
-    return add_op(b, &op, index);
-}
-
-static qat_status copy_ends(builder *b)
-{
-    const qat_qgraph *g = b->from;
-    const qat_qepilogue *e = &g->epilogue;
-    int inputs[QAT_EPILOGUE_INPUTS_MAX];
-    int *io =
-        qat_arena_array(b->to->graph->memory, (size_t)(g->n_inputs + g->n_outputs) + 1, sizeof *io);
-    if (!io)
-        return qat_out_of_memory(b->err, "bands");
-    map_all(b, g->n_inputs, g->inputs, io);
-    map_all(b, g->n_outputs, g->outputs, io + g->n_inputs);
-    qat_status st =
-        qat_qgraph_set_io(b->to->graph, g->n_inputs, io, g->n_outputs, io + g->n_inputs, b->err);
-    if (st || !*e->name)
-        return st;
-    map_all(b, e->n_inputs, e->inputs, inputs);
-    return qat_qgraph_set_epilogue(b->to->graph, e->name, e->n_inputs, inputs, e->n_params,
-                                   e->params, b->err);
 }
 
 /* ------------------------------------------------------------------ one band */
@@ -162,7 +50,7 @@ static qat_status add_part(builder *b, int tensor, qat_rows rows, int *made)
     t.border = QI_BORDER_NONE;
     t.source_index = -1;
     name_rows(t.name, b->from->tensors[tensor].name, rows);
-    qat_status const st = add_tensor(b, &t, tensor, made);
+    qat_status const st = band_copy_tensor(&b->copy, &t, tensor, made);
     if (!st)
         b->parts[b->n_parts++] = (part){tensor, rows, *made};
     return st;
@@ -183,7 +71,7 @@ static qat_status take_rows(builder *b, int tensor, qat_rows rows, int *taken)
     const qat_qtensor *t = &b->from->tensors[tensor];
     bool const is_made = is_inside(b, tensor);
     qat_rows const there = is_made ? b->need[tensor] : (qat_rows){0, t->dims[1]};
-    int whole = is_made ? part_of(b, tensor, there) : b->map[tensor];
+    int whole = is_made ? part_of(b, tensor, there) : b->copy.map[tensor];
     *taken = rows.first == there.first && rows.end == there.end ? whole : part_of(b, tensor, rows);
     if (*taken >= 0)
         return QAT_OK;
@@ -199,7 +87,7 @@ static qat_status take_rows(builder *b, int tensor, qat_rows rows, int *taken)
         op.params[QI_SLICE_STRIDE + d] = 1;
     name_rows(op.name, t->name, rows);
     qat_status const st = add_part(b, tensor, rows, taken);
-    return st ? st : add_op(b, &op, -1);
+    return st ? st : band_copy_new_op(&b->copy, &op, -1);
 }
 
 static void widen(qat_rows *all, qat_rows more)
@@ -243,7 +131,7 @@ static qat_status add_band_op(builder *b, int index)
         return QAT_OK; /* no row of this band needs it */
     qat_rows const input = qat_rows_needed(b->from, from, output);
     for (int k = 0; !st && k < from->n_inputs; k++) {
-        inputs[k] = b->map[from->inputs[k]];
+        inputs[k] = b->copy.map[from->inputs[k]];
         if (qat_input_has_rows(b->from, from, k))
             st = take_rows(b, from->inputs[k], input, &inputs[k]);
     }
@@ -253,7 +141,7 @@ static qat_status add_band_op(builder *b, int index)
     op.outputs = &made;
     name_rows(op.name, from->name, output);
     qat_set_rows(b->from, &op, input, output);
-    return st ? st : add_op(b, &op, index);
+    return st ? st : band_copy_new_op(&b->copy, &op, index);
 }
 
 /* ------------------------------------------------------------------ all bands */
@@ -265,12 +153,12 @@ static qat_status join_bands(builder *b, int n, int *bands)
                   .n_inputs = n,
                   .n_outputs = 1,
                   .inputs = bands,
-                  .outputs = &b->map[y],
+                  .outputs = &b->copy.map[y],
                   .rounding = QI_ROUND_NONE,
                   .n_params = QI_CONCAT_PARAMS,
                   .params = {1}};
     snprintf(op.name, sizeof op.name, "%s", b->from->ops[b->stage->last].name);
-    return add_op(b, &op, -1);
+    return band_copy_new_op(&b->copy, &op, -1);
 }
 
 static qat_status add_stage(builder *b)
@@ -294,6 +182,16 @@ static qat_status add_stage(builder *b)
     return st ? st : join_bands(b, n, bands);
 }
 
+/** All tensors but those between the stage's ops. */
+static qat_status copy_tensors(builder *b)
+{
+    qat_status st = QAT_OK;
+    for (int i = 0; !st && i < b->from->n_tensors; i++)
+        if (!is_inside(b, i))
+            st = band_copy_same_tensor(&b->copy, i);
+    return st;
+}
+
 static qat_status build(builder *b)
 {
     qat_status st = copy_tensors(b);
@@ -301,41 +199,27 @@ static qat_status build(builder *b)
         if (i == b->stage->first)
             st = add_stage(b);
         else if (i < b->stage->first || i > b->stage->last)
-            st = copy_op(b, i);
+            st = band_copy_same_op(&b->copy, i);
     }
-    return st ? st : copy_ends(b);
+    return st ? st : band_copy_end(&b->copy);
 }
 
 /** Room for what a builder needs; in the memory of the new graph. */
-static bool make_room(builder *b)
+static bool make_room(builder *b, qat_arena *memory)
 {
-    qat_arena *memory = b->to->graph->memory;
-    size_t const tensors = (size_t)b->from->n_tensors + 1;
-    b->tensors_room = QM_MAX_TENSORS / 2; /* the file adds tensors for scales */
-    b->ops_room = QM_MAX_NODES;
-    b->map = qat_arena_array(memory, tensors, sizeof *b->map);
-    b->need = qat_arena_array(memory, tensors, sizeof *b->need);
-    b->parts = qat_arena_array(memory, (size_t)b->tensors_room, sizeof *b->parts);
-    b->to->tensor_from =
-        qat_arena_array(memory, (size_t)b->tensors_room, sizeof *b->to->tensor_from);
-    b->to->op_from = qat_arena_array(memory, (size_t)b->ops_room, sizeof *b->to->op_from);
-    return b->map && b->need && b->parts && b->to->tensor_from && b->to->op_from;
+    b->need = qat_arena_array(memory, (size_t)b->from->n_tensors + 1, sizeof *b->need);
+    b->parts = qat_arena_array(memory, (size_t)b->copy.tensors_room, sizeof *b->parts);
+    return b->need && b->parts;
 }
 
 qat_status qat_banded_build(qat_banded *banded, const qat_qgraph *graph, const qat_stage *stage,
                             qat_error *err)
 {
-    builder b = {.from = graph, .stage = stage, .to = banded, .err = err};
-    *banded = (qat_banded){.graph = qat_qgraph_new()};
-    qat_status const st =
-        banded->graph && make_room(&b) ? build(&b) : qat_out_of_memory(err, "bands");
+    builder b = {.from = graph, .stage = stage, .err = err};
+    qat_status st = band_copy_begin(&b.copy, banded, graph, err);
+    if (!st)
+        st = make_room(&b, banded->graph->memory) ? build(&b) : qat_out_of_memory(err, "bands");
     if (st)
         qat_banded_free(banded);
     return st;
-}
-
-void qat_banded_free(qat_banded *banded)
-{
-    qat_qgraph_free(banded->graph);
-    *banded = (qat_banded){0};
 }

@@ -38,13 +38,22 @@ static bool are_there(void *const *all, int32_t n)
     return all;
 }
 
+/** Random codes of the tensor's bits. */
+static void fill_input(uint8_t *bytes, const qi_tensor *t, qat_rng *rng)
+{
+    bool const is_narrow = qi_type_bytes(t->type) == 1;
+    unsigned const codes = is_narrow ? 1u << t->bits : 256;
+    unsigned const lowest = is_narrow && t->type == QI_S8 ? 256 - codes / 2 : 0;
+    for (size_t k = 0; k < t->bytes; k++)
+        bytes[k] = (uint8_t)(lowest + (unsigned)qat_rng_next(rng) % codes);
+}
+
 static bool compare_run(const comparison *c, qat_rng *rng)
 {
     const qi_model *m = qi_host_model(c->hosts[0]);
     bool same = true;
     for (int32_t i = 0; i < qi_input_count(m); i++)
-        for (size_t k = 0; k < qi_tensor_at(m, qi_input_at(m, i))->bytes; k++)
-            ((uint8_t *)c->in[i])[k] = (uint8_t)qat_rng_next(rng);
+        fill_input(c->in[i], qi_tensor_at(m, qi_input_at(m, i)), rng);
     for (int h = 0; h < 2; h++)
         qi_host_run(c->hosts[h], (const void *const *)c->in, c->out[h]);
     for (int32_t i = 0; i < qi_output_count(m); i++)

@@ -1,6 +1,10 @@
-/** Chooses the stage and the rows of its bands, and writes the model. */
+/**
+ * Chooses how a model fits: by the first layers in row bands, or by tensors of few bits packed.
+ * Writes the model.
+ */
 #include "bands/bands.h"
 
+#include "base/arena.h"
 #include "convert/convert.h"
 #include "infer/model/model.h"
 
@@ -12,8 +16,10 @@ enum {
     MOST_MORE_OPS = 1024 /* each takes some flash */
 };
 
+/** One way. The stage in bands, or, of packed tensors, the rows of their bands. */
 typedef struct choice {
     qat_stage stage;
+    size_t least_bytes; /* tensors of so many bytes or more are packed; 0: none is */
     size_t ram;
     int64_t macs;
     int64_t ops; /* in bands */
@@ -24,6 +30,7 @@ typedef struct search {
     const qat_qgraph *graph;
     const qi_model *device;
     size_t limit;
+    bool *chosen; /* by tensor: is it packed? */
     choice best;  /* of those that fit */
     choice least; /* with the least RAM */
 } search;
@@ -43,28 +50,53 @@ static bool is_smaller(const choice *a, const choice *b)
     return !b->is_there || a->ram < b->ram || (a->ram == b->ram && is_better(a, b));
 }
 
-static qat_status try_stage(search *s, const qat_stage *stage, qat_error *err)
+/** Choose the tensors to be packed. Returns how many they are. */
+static int choose_tensors(const search *s, size_t least_bytes)
+{
+    int count = 0;
+    for (int i = 0; i < s->graph->n_tensors; i++) {
+        s->chosen[i] =
+            qat_qtensor_bytes(&s->graph->tensors[i]) >= least_bytes && qat_can_pack(s->graph, i);
+        count += s->chosen[i];
+    }
+    return count;
+}
+
+static qat_status build(const search *s, const choice *c, qat_banded *banded, qat_error *err)
+{
+    if (!c->least_bytes)
+        return qat_banded_build(banded, s->graph, &c->stage, err);
+    choose_tensors(s, c->least_bytes);
+    return qat_packed_build(banded, s->graph, s->chosen, c->stage.rows, err);
+}
+
+/** ops: those in bands; -1: those that the graph has more than without bands. */
+static qat_status try_choice(search *s, choice c, qat_error *err)
 {
     qat_banded banded;
-    int32_t const bands = qat_stage_bands(s->graph, stage);
-    choice c = {.stage = *stage,
-                .ops = (int64_t)bands * (stage->last - stage->first + 1),
-                .is_there = true};
-    if (bands > MOST_BANDS || c.ops > MOST_MORE_OPS)
-        return QAT_OK;
-    qat_status st = qat_banded_build(&banded, s->graph, stage, err);
+    qat_status st = build(s, &c, &banded, err);
     if (st == QAT_ERR_UNSUPPORTED)
         return QAT_OK;
     if (!st)
         st = qat_banded_measure(&banded, s->device, &c.ram, &c.macs, err);
+    if (!st && c.ops < 0)
+        c.ops = banded.graph->n_ops - s->graph->n_ops;
     qat_banded_free(&banded);
-    if (st)
+    if (st || c.ops > MOST_MORE_OPS)
         return st;
+    c.is_there = true;
     if (is_smaller(&c, &s->least))
         s->least = c;
     if (c.ram <= s->limit && is_better(&c, &s->best))
         s->best = c;
     return QAT_OK;
+}
+
+static qat_status try_stage(search *s, const qat_stage *stage, qat_error *err)
+{
+    int32_t const bands = qat_stage_bands(s->graph, stage);
+    choice const c = {.stage = *stage, .ops = (int64_t)bands * (stage->last - stage->first + 1)};
+    return bands > MOST_BANDS || c.ops > MOST_MORE_OPS ? QAT_OK : try_choice(s, c, err);
 }
 
 /** All numbers of bands that differ in rows. */
@@ -84,7 +116,7 @@ static qat_status try_rows(search *s, int first, int last, qat_error *err)
 }
 
 /** Every stage that begins where a run of ops that have rows does. */
-static qat_status try_all(search *s, qat_error *err)
+static qat_status try_stages(search *s, qat_error *err)
 {
     qat_status st = QAT_OK;
     for (int first = 0; !st && first < s->graph->n_ops; first++) {
@@ -98,21 +130,51 @@ static qat_status try_all(search *s, qat_error *err)
     return st;
 }
 
+/** The tensors that can be packed and have so many bytes or more, in bands of 1, 2, 4 .. rows. */
+static qat_status try_packed(search *s, size_t least_bytes, qat_error *err)
+{
+    qat_status st = QAT_OK;
+    int32_t most = 0;
+    choose_tensors(s, least_bytes);
+    for (int i = 0; i < s->graph->n_tensors; i++)
+        if (s->chosen[i] && s->graph->tensors[i].dims[1] > most)
+            most = s->graph->tensors[i].dims[1];
+    for (int32_t rows = 1; !st && rows < most; rows *= 2)
+        st =
+            try_choice(s, (choice){.stage.rows = rows, .least_bytes = least_bytes, .ops = -1}, err);
+    return st;
+}
+
+/** Every size of those tensors. */
+static qat_status try_sizes(search *s, qat_error *err)
+{
+    qat_status st = QAT_OK;
+    for (int i = 0; !st && i < s->graph->n_tensors; i++) {
+        size_t const bytes = qat_qtensor_bytes(&s->graph->tensors[i]);
+        bool is_new = qat_can_pack(s->graph, i);
+        for (int k = 0; is_new && k < i; k++)
+            is_new =
+                qat_qtensor_bytes(&s->graph->tensors[k]) != bytes || !qat_can_pack(s->graph, k);
+        if (is_new)
+            st = try_packed(s, bytes, err);
+    }
+    return st;
+}
+
 /* ------------------------------------------------------------------ writing */
 
-static qat_status write_choice(const qi_host *host, const qat_qgraph *graph, const choice *c,
-                               const qi_kernel_list *kernels, uint8_t **bytes, size_t *count,
-                               qat_error *err)
+static qat_status write_best(const qi_host *host, const search *s, const qi_kernel_list *kernels,
+                             uint8_t **bytes, size_t *count, qat_error *err)
 {
     static const qat_qm_form form;
     qat_banded banded;
-    qat_status st = qat_banded_build(&banded, graph, &c->stage, err);
+    qat_status st = build(s, &s->best, &banded, err);
     if (st)
         return st;
     st = qat_qm_write_graph(host, banded.graph, &form, bytes, count, err);
     qat_banded_free(&banded);
     if (!st)
-        st = qat_banded_check(host, *bytes, *count, c->ram, kernels, err);
+        st = qat_banded_check(host, *bytes, *count, s->best.ram, kernels, err);
     return st;
 }
 
@@ -123,8 +185,7 @@ static qat_status refuse(const search *s, size_t ram, qat_error *err)
     if (!s->least.is_there || s->least.ram >= ram)
         return qat_fail(
             err, QAT_ERR_LIMIT,
-            "the model needs %zu bytes of RAM, but only %zu are allowed; row bands of its first "
-            "layers would save none",
+            "the model needs %zu bytes of RAM, but only %zu are allowed; row bands would save none",
             ram, s->limit);
     return qat_fail(
         err, QAT_ERR_LIMIT,
@@ -138,9 +199,13 @@ static void tell(qat_ram_plan *plan, const search *s)
     const choice *c = &s->best;
     plan->ram = c->ram;
     plan->macs = c->macs;
+    plan->rows = c->stage.rows;
+    if (c->least_bytes) {
+        plan->packed = choose_tensors(s, c->least_bytes);
+        return;
+    }
     plan->layers = c->stage.last - c->stage.first + 1;
     plan->bands = qat_stage_bands(s->graph, &c->stage);
-    plan->rows = c->stage.rows;
     memcpy(plan->last, s->graph->ops[c->stage.last].name, sizeof plan->last);
 }
 
@@ -158,12 +223,17 @@ static qat_status fit(const qi_host *host, const qi_host *device, size_t limit,
         return QAT_OK;
     qat_status st = qat_qm_read(&graph, qi_host_model(host), err);
     s.graph = graph;
+    if (!st &&
+        !(s.chosen = qat_arena_array(graph->memory, (size_t)graph->n_tensors + 1, sizeof(bool))))
+        st = qat_out_of_memory(err, "bands");
     if (!st)
-        st = try_all(&s, err);
+        st = try_stages(&s, err);
+    if (!st)
+        st = try_sizes(&s, err);
     if (!st && !s.best.is_there)
         st = refuse(&s, plan->ram, err);
     if (!st)
-        st = write_choice(host, graph, &s.best, kernels, bytes, count, err);
+        st = write_best(host, &s, kernels, bytes, count, err);
     if (!st)
         tell(plan, &s);
     qat_qgraph_free(graph);

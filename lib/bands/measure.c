@@ -40,6 +40,8 @@ static void fill_tensor(plan *p, int index, const qat_qtensor *t, const qi_tenso
     if (to->kind == QI_CONSTANT)
         return;
     memcpy(to->dims, t->dims, sizeof to->dims);
+    to->type = (uint8_t)t->type; /* those of packed tensors differ */
+    to->bits = (uint8_t)t->bits;
     to->bytes = qat_qtensor_bytes(t);
     to->next = t->is_state ? t->next : -1;
     p->model.n_states += t->is_state;

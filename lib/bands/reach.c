@@ -25,6 +25,8 @@ static const struct {
     {"pad", REACH_PAD, 0, 0, 0},
     {"concat", REACH_ROW, 0, 0, 0},
     {"requantize", REACH_ROW, 0, 0, 0},
+    {"pack", REACH_ROW, 0, 0, 0},
+    {"unpack", REACH_ROW, 0, 0, 0},
     {"cast", REACH_ROW, 0, 0, 0},
     {"logistic", REACH_ROW, 0, 0, 0},
     {"tanh", REACH_ROW, 0, 0, 0},

@@ -1,7 +1,7 @@
 /**
  * strided_slice, transpose, pad: codes pass through unchanged, to other positions; a padding of 0
- * is the zero point. And the functions with a form (lib/autograd/ops/op_formed.c), which become
- * tables.
+ * is the zero point. pack and unpack, which no layer becomes: lib/bands puts them between ops. And
+ * the functions with a form (lib/autograd/ops/op_formed.c), which become tables.
  */
 #include "autograd/ops/op.h"
 #include "integer/quant_ops.h"
@@ -122,3 +122,54 @@ const qat_integer_op qat_integer_strided_slice = {
     .name = "strided_slice", .sample = slice_sample, .is_wide = true};
 const qat_integer_op qat_integer_transpose = {
     .name = "transpose", .sample = transpose_sample, .is_wide = true};
+
+/* ------------------------------------------------------------------ codes that share bytes */
+
+static int32_t last_of(const qat_qtensor *t)
+{
+    return t->dims[t->rank - 1];
+}
+
+static size_t codes_of_byte(const qat_qtensor *codes)
+{
+    return codes->bits <= 2 ? 4 : 2;
+}
+
+static int32_t lowest_of(const qat_qtensor *t)
+{
+    int32_t lowest, highest;
+    qat_tensor_codes(t, &lowest, &highest);
+    return lowest;
+}
+
+static void pack_sample(const qat_exact_call *call, int sample)
+{
+    const qat_qtensor *x = qat_exact_input(call, 0), *y = qat_exact_output(call);
+    size_t const n = codes_of_byte(x), row = (size_t)last_of(x);
+    const uint8_t *in = qat_exact_in(call, 0, sample);
+    uint8_t *out = qat_exact_out(call, sample);
+    int32_t const lo = lowest_of(x);
+    for (size_t i = 0; i < qat_qtensor_count(y); i++) {
+        size_t const first = i % (size_t)last_of(y) * n, at = i / (size_t)last_of(y) * row + first;
+        int32_t byte = 0;
+        for (size_t j = 0; j < n && first + j < row; j++)
+            byte += (qat_exact_code(x, in, at + j) - lo) << (j * 8 / n);
+        qat_exact_store(y, out, i, byte);
+    }
+}
+
+static void unpack_sample(const qat_exact_call *call, int sample)
+{
+    const qat_qtensor *x = qat_exact_input(call, 0), *y = qat_exact_output(call);
+    size_t const n = codes_of_byte(y), row = (size_t)last_of(y);
+    const uint8_t *in = qat_exact_in(call, 0, sample);
+    uint8_t *out = qat_exact_out(call, sample);
+    for (size_t i = 0; i < qat_qtensor_count(y); i++) {
+        size_t const k = i % row, at = i / row * (size_t)last_of(x) + k / n;
+        int32_t const field = qat_exact_code(x, in, at) >> (k % n * 8 / n);
+        qat_exact_store(y, out, i, field % (1 << y->bits) + lowest_of(y));
+    }
+}
+
+const qat_integer_op qat_integer_pack = {.name = "pack", .sample = pack_sample};
+const qat_integer_op qat_integer_unpack = {.name = "unpack", .sample = unpack_sample};

@@ -277,7 +277,7 @@ typedef struct qat_integer_op {
     X(conv2d) X(depthwise_conv2d) X(transpose_conv2d) X(fully_connected) X(add) X(sub) X(mul)      \
     X(prelu) X(concat) X(average_pool2d) X(max_pool2d) X(mean) X(pad) X(softmax) X(softmax16)      \
     X(logistic) X(tanh) X(requantize) X(table) X(reshape) X(strided_slice) X(transpose)            \
-    X(resize_nearest) X(resize_bilinear) X(cast) X(gather)
+    X(resize_nearest) X(resize_bilinear) X(cast) X(gather) X(pack) X(unpack)
 /* clang-format on */
 #define QAT_DECLARE_INTEGER_OP_(name) extern const qat_integer_op qat_integer_##name;
 QAT_INTEGER_OPS(QAT_DECLARE_INTEGER_OP_)

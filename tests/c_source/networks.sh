@@ -17,6 +17,8 @@ recipe_of() {
     keyword_state) echo keyword_gru ;;
     autoencoder) echo anomaly ;;
     ssd) echo detect_cards data.kind=scenes ;;
+    mobilenet4) echo few_bits/mobilenet data.kind=shapes distill.weight=0 ;;
+    resnet2) echo few_bits/resnet20 data.kind=shapes distill.weight=0 quant.weight_bits=2 quant.input_bits=2 quant.activation_bits=2 ;;
     esac
 }
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# qat-export --ram: networks whose first layers run in row bands take no more RAM than was asked for, and give the bytes of
-# the network without bands: in the engine with every instruction set, and as C source here and on a Cortex-M4.
+# qat-export --ram: networks whose layers run in row bands, or whose tensors of few bits lie packed, take no more RAM than was
+# asked for, and give the bytes of the network as it was: in the engine with every instruction set, and as C source here and
+# on a Cortex-M4.
 #
 #     ram.sh ANSWERS
 set -u
@@ -51,32 +52,44 @@ as_model() { # as_model <network> <shape of the input> <type>: the .qm, with eve
         same "  has the same bytes" want.npy got.npy
     done
 }
-fits() { # fits <network> <limit> <shape of the input> <type>
+fits() { # fits <network> <limit> <shape of the input> <type> <what is printed> <what is in JSON>
     bytes=$(($(sed 's/K/ * 1024/' <<<"$2")))
     check "$1 --ram $2 as C source" "$tools/qat-export" "$1.qm" net.c --ram "$2"
     grep '^RAM: ' out.txt
-    has "  in bands" '^RAM: [0-9]+ bytes instead of [0-9]+: [0-9]+ layers up to .* in [0-9]+ bands of [0-9]+ rows, [0-9.]+ % more' out.txt
+    has "  says how" "^RAM: [0-9]+ bytes instead of [0-9]+: $5" out.txt
     as_source "$1" "$bytes"
     check "$1 --ram $2 as a .qm" "$tools/qat-export" "$1.qm" banded.qm --ram "$2" --json
-    has "  and as JSON" '"ram": [0-9]+, "ram_before": [0-9]+, "band_layers": [1-9]' out.txt
+    has "  and as JSON" "\"ram\": [0-9]+, \"ram_before\": [0-9]+, $6" out.txt
     as_model "$1" "$3" "$4"
 }
-for network in mobilenet_v2 resnet20 quickstart; do
+in_bands() { # in_bands <network> <limit> <shape of the input> <type>
+    fits "$@" '[0-9]+ layers up to .* in [0-9]+ bands of [0-9]+ rows, [0-9.]+ % more' '"band_layers": [1-9]'
+}
+packed() { # packed <network> <limit> <shape of the input> <type>
+    fits "$@" '[0-9]+ tensors of few bits are packed, and the layers at them run in bands of [0-9]+ rows' '.*"packed_tensors": [1-9]'
+}
+for network in mobilenet_v2 resnet20 quickstart mobilenet4 resnet2; do
     make_network $network || not_ok "$network is not made: $(tail -n 2 made.txt)"
 done
-fits resnet20 44K '1, 32, 32, 3' u1
-fits quickstart 14000 '1, 28, 28, 1' u1
-fits mobilenet_v2 64K '1, 96, 96, 3' u1
+in_bands resnet20 44K '1, 32, 32, 3' u1
+in_bands quickstart 14000 '1, 28, 28, 1' u1
+in_bands mobilenet_v2 64K '1, 96, 96, 3' u1
+packed mobilenet4 32K '1, 32, 32, 3' u1
+packed resnet2 24K '1, 32, 32, 3' u1
 
 # ---------------------------------------------------------------- on a device
 if command -v arm-none-eabi-gcc >/dev/null && command -v qemu-system-arm >/dev/null; then
-    "$tools/qat-export" mobilenet_v2.qm net.c --ram 64K >/dev/null && "$answers" mobilenet_v2.qm net 20 >answers.c
-    said=$(make -s -f "$examples/cortex-m4/Makefile" run MAIN=main.c OUT=run.elf CFLAGS='-Os -I.' 2>&1 </dev/null)
-    if grep -q '^right$' <<<"$said"; then ok "mobilenet_v2 in 64K on a Cortex-M4: the bytes of the network without bands, in 20 runs"; else
-        not_ok "mobilenet_v2 on a Cortex-M4: $(tail -n 3 <<<"$said")"
-    fi
-    ram=$(ram_of run.map run.net.o)
-    if [ "$ram" -le 65536 ]; then ok "the linker's map has $ram bytes of RAM"; else not_ok "the linker's map has $ram bytes of RAM"; fi
+    on_device() { # on_device <network> <KiB> <runs>
+        "$tools/qat-export" "$1.qm" net.c --ram "$2K" >/dev/null && "$answers" "$1.qm" net "$3" >answers.c
+        said=$(make -s -f "$examples/cortex-m4/Makefile" run MAIN=main.c OUT=run.elf CFLAGS='-Os -I.' 2>&1 </dev/null)
+        if grep -q '^right$' <<<"$said"; then ok "$1 in $2K on a Cortex-M4: the bytes of the network as it was, in $3 runs"; else
+            not_ok "$1 on a Cortex-M4: $(tail -n 3 <<<"$said")"
+        fi
+        ram=$(ram_of run.map run.net.o)
+        if [ "$ram" -le $(($2 * 1024)) ]; then ok "the linker's map has $ram bytes of RAM"; else not_ok "the linker's map has $ram bytes of RAM"; fi
+    }
+    on_device mobilenet_v2 64 20
+    on_device mobilenet4 32 5
 else
     echo "SKIP a Cortex-M4: no arm-none-eabi-gcc, or no qemu-system-arm"
 fi

@@ -80,6 +80,8 @@ static const qi_op rows[] = {
     {&qi_kernel_strided_slice, {"x"}, {AXES(POSITION, "begin"), AXES(STEP, "stride")}},
     {&qi_kernel_transpose, {"x"}, {AXES(AXIS, "perm")}},
     {&qi_kernel_gather, {"x", "indices"}, {AXIS("axis"), AXIS("batch_dims")}},
+    {&qi_kernel_pack, {"x"}, {NONE}},
+    {&qi_kernel_unpack, {"x"}, {NONE}},
 };
 /* clang-format on */
 

@@ -102,6 +102,15 @@ int32_t qi_code_hi(const qi_tensor *t);
 /** The largest |q - zero_point| over those codes. */
 int32_t qi_largest_difference(const qi_tensor *t);
 
+/* ------------------------------------------------------------------ codes that share bytes */
+
+enum { QI_SHARED_BITS = 4 }; /* codes of so many bits or fewer can share bytes (op pack) */
+/** How many codes of so many bits lie in a byte. */
+static inline int32_t qi_codes_of_byte(int32_t bits)
+{
+    return bits <= 2 ? 4 : 2;
+}
+
 /* ------------------------------------------------------------------ accumulating layers */
 
 enum { QI_ACC_INPUTS = 5 }; /* x, weights, bias, mult, shift */

@@ -1,7 +1,8 @@
 /**
  * Row bands of random networks: every stage that is possible, with several numbers of rows, gives
  * the bytes of the network without bands, takes the RAM that was planned, and leaves the rest
- * alone. A limit of RAM is kept or refused, and the least RAM that the message names is enough.
+ * alone. So do networks of few bits with any of their tensors packed. A limit of RAM is kept or
+ * refused, and the least RAM that the message names is enough.
  */
 #include "bands/bands.h"
 #include "common/suite.h"
@@ -181,15 +182,15 @@ static int random_op(net *n, int x, const int *made, int count)
     }
 }
 
-static net random_net(int number)
+static net random_net(int number, int bits)
 {
-    net n = {qat_qgraph_new(), {QI_S8, 8, 0}, (uint64_t)number + 1};
+    net n = {qat_qgraph_new(), {QI_S8, bits, 0}, (uint64_t)number + 1};
     int made[MOST_OPS + 1];
     ck_assert_ptr_nonnull(n.g);
     if (number % 4 == 0)
-        n.c = (codes_of){QI_U8, 8, 128};
+        n.c = (codes_of){QI_U8, bits, 1 << (bits - 1)};
     else
-        n.c.zero_point = test_random_in(&n.seed, -128, 127);
+        n.c.zero_point = test_random_in(&n.seed, codes_lo(n.c), codes_hi(n.c));
     int32_t const dims[] = {1, test_random_in(&n.seed, 6, 24), test_random_in(&n.seed, 2, 8),
                             8 * test_random_in(&n.seed, 1, 2)};
     made[0] = net_activation(n.g, n.c, 4, dims);
@@ -229,50 +230,65 @@ static qi_host *open_as(const qat_qgraph *g, const char *isa)
     return host;
 }
 
-static void check_stage(const net *n, const qi_host *device, const qat_stage *stage,
-                        const struct run *want)
+/** Run a graph in bands. Its bytes are those of the network, its RAM that which is planned. */
+static void check_bands(const qat_banded *banded, const qi_host *device, const struct run *want,
+                        const char *what)
 {
     static const char *const isas[] = {"scalar", NULL};
     struct run *got = malloc(sizeof *got);
-    qat_banded banded;
     qat_error err = {0};
     size_t ram;
     int64_t macs;
     ck_assert_ptr_nonnull(got);
-    qat_status st = qat_banded_build(&banded, n->g, stage, &err);
-    if (st) { /* a band of padding */
-        ck_assert_msg(st == QAT_ERR_UNSUPPORTED, "%s", err.message);
-        free(got);
-        return;
-    }
-    st = qat_banded_measure(&banded, qi_host_model(device), &ram, &macs, &err);
+    qat_status const st = qat_banded_measure(banded, qi_host_model(device), &ram, &macs, &err);
     ck_assert_msg(!st, "%s", err.message);
     for (int i = 0; i < 2; i++) {
-        qi_host *host = open_as(banded.graph, isas[i]);
+        qi_host *host = open_as(banded->graph, isas[i]);
         memcpy(got->in, want->in, sizeof got->in);
         run_on(host, got);
         ck_assert_uint_eq(got->bytes, want->bytes);
-        ck_assert_msg(!memcmp(got->out, want->out, want->bytes),
-                      "ops %d to %d in bands of %d rows: other bytes (%s)", stage->first,
-                      stage->last, (int)stage->rows, qi_host_isa(host));
+        ck_assert_msg(!memcmp(got->out, want->out, want->bytes), "%s: other bytes (%s)", what,
+                      qi_host_isa(host));
         ck_assert_int_eq(qi_model_macs(qi_host_model(host)), macs);
         if (isas[i])
             ck_assert_uint_eq(qi_model_ram(qi_host_model(host)), ram);
         qi_host_close(host);
     }
-    qat_banded_free(&banded);
     free(got);
+}
+
+static void check_stage(const net *n, const qi_host *device, const qat_stage *stage,
+                        const struct run *want)
+{
+    qat_banded banded;
+    qat_error err = {0};
+    char what[80];
+    qat_status const st = qat_banded_build(&banded, n->g, stage, &err);
+    if (st) { /* a band of padding */
+        ck_assert_msg(st == QAT_ERR_UNSUPPORTED, "%s", err.message);
+        return;
+    }
+    snprintf(what, sizeof what, "ops %d to %d in bands of %d rows", stage->first, stage->last,
+             (int)stage->rows);
+    check_bands(&banded, device, want, what);
+    qat_banded_free(&banded);
+}
+
+/** Random codes for the input, and what the network makes of them. */
+static struct run *run_network(net *n, const qi_host *device)
+{
+    struct run *want = calloc(1, sizeof *want);
+    ck_assert_ptr_nonnull(want);
+    fill_codes(want->in, sizeof want->in, n->c, &n->seed);
+    run_on(device, want);
+    return want;
 }
 
 START_TEST(test_every_stage)
 {
-    net n = random_net(_i);
-    struct run *want = calloc(1, sizeof *want);
-    ck_assert_ptr_nonnull(want);
-    for (size_t i = 0; i < sizeof want->in; i++)
-        want->in[i] = (uint8_t)test_random(&n.seed);
+    net n = random_net(_i, 8);
     qi_host *device = open_as(n.g, "scalar");
-    run_on(device, want);
+    struct run *want = run_network(&n, device);
     for (int first = 0; first < n.g->n_ops; first++)
         for (int last = first; last < n.g->n_ops; last++) {
             qat_stage stage = {first, last, 0};
@@ -288,6 +304,57 @@ START_TEST(test_every_stage)
 }
 END_TEST
 
+/** Some of the tensors that can be packed; the first time all of them. */
+static bool choose(net *n, bool all, bool *chosen)
+{
+    bool any = false;
+    for (int i = 0; i < n->g->n_tensors; i++) {
+        chosen[i] = qat_can_pack(n->g, i) && (all || test_random(&n->seed) % 2);
+        any = any || chosen[i];
+    }
+    return any;
+}
+
+START_TEST(test_packed)
+{
+    net n = random_net(_i, 2 + _i % 3);
+    qi_host *device = open_as(n.g, "scalar");
+    struct run *want = run_network(&n, device);
+    bool *chosen = calloc((size_t)n.g->n_tensors, sizeof *chosen);
+    ck_assert_ptr_nonnull(chosen);
+    for (int trial = 0; trial < 4; trial++) {
+        int32_t const rows = test_random_in(&n.seed, 1, 6);
+        qat_banded packed;
+        qat_error err = {0};
+        char what[80];
+        if (!choose(&n, trial == 0, chosen))
+            continue;
+        qat_status const st = qat_packed_build(&packed, n.g, chosen, rows, &err);
+        if (st) { /* a band of padding */
+            ck_assert_msg(st == QAT_ERR_UNSUPPORTED, "%s", err.message);
+            continue;
+        }
+        snprintf(what, sizeof what, "packed, in bands of %d rows", (int)rows);
+        check_bands(&packed, device, want, what);
+        qat_banded_free(&packed);
+    }
+    free(chosen);
+    free(want);
+    qi_host_close(device);
+    qat_qgraph_free(n.g);
+}
+END_TEST
+
+/** No tensor of 8 bits can be packed. */
+START_TEST(test_not_packed)
+{
+    net n = random_net(1, 8);
+    for (int i = 0; i < n.g->n_tensors; i++)
+        ck_assert(!qat_can_pack(n.g, i));
+    qat_qgraph_free(n.g);
+}
+END_TEST
+
 /** The RAM that the network needs with this limit; 0: refused. */
 static size_t ram_with(const qi_host *host, size_t limit, qat_error *err)
 {
@@ -297,7 +364,8 @@ static size_t ram_with(const qi_host *host, size_t limit, qat_error *err)
     ck_assert_msg(!st || st == QAT_ERR_LIMIT, "%s", err->message);
     if (!st) {
         ck_assert_uint_le(plan.ram, limit);
-        ck_assert_int_eq(fitted != NULL, plan.layers > 0);
+        ck_assert_int_eq(fitted != NULL, plan.layers > 0 || plan.packed > 0);
+        ck_assert(!plan.layers || !plan.packed);
     }
     qi_host_close(fitted);
     return st ? 0 : plan.ram;
@@ -305,7 +373,7 @@ static size_t ram_with(const qi_host *host, size_t limit, qat_error *err)
 
 START_TEST(test_limits)
 {
-    net n = random_net(_i);
+    net n = random_net(_i, _i % 3 ? 8 : 4);
     qi_host *host = open_as(n.g, NULL), *device = open_as(n.g, "scalar");
     size_t const all = qi_model_ram(qi_host_model(device));
     qat_error err;
@@ -334,6 +402,8 @@ int main(void)
     TCase *tcase = tcase_create("bands");
     tcase_set_timeout(tcase, 120);
     tcase_add_loop_test(tcase, test_every_stage, 0, GRAPHS);
+    tcase_add_loop_test(tcase, test_packed, 0, GRAPHS);
+    tcase_add_test(tcase, test_not_packed);
     tcase_add_loop_test(tcase, test_limits, 0, GRAPHS / 3);
     suite_add_tcase(suite, tcase);
     return test_run_suite(suite);

@@ -1,7 +1,7 @@
 /**
- * Ops that move codes (strided_slice, transpose, pad, gather), arg_max and top_k, on random
- * shapes of every rank. They are compared with their definitions, written index by index. Also what
- * they refuse.
+ * Ops that move codes (strided_slice, transpose, pad, gather, pack, unpack), arg_max and top_k, on
+ * random shapes of every rank. They are compared with their definitions, written index by index.
+ * Also what they refuse.
  */
 #include "common/suite.h"
 #include "unit/infer/test_infer_build.h"
@@ -143,6 +143,80 @@ static void trial_pad(int number)
         t.want[i] = inside ? t.in[ravel(&t.x, at)] : (uint8_t)params[8];
     }
     trial_end(&t, "pad", 9, params);
+}
+
+/* ------------------------------------------------------------------ pack, unpack */
+
+/** Run op on t->in, and evaluate it exactly; x and y have codes of their own. */
+static void trial_end_of_bits(struct trial *t, const char *op, codes_of cx, codes_of cy)
+{
+    qat_error err;
+    qat_exact *exact;
+    qat_qgraph *g = qat_qgraph_new();
+    ck_assert_ptr_nonnull(g);
+    int const x = net_activation(g, cx, t->x.rank, t->x.dims);
+    int const y = net_activation(g, cy, t->y.rank, t->y.dims);
+    net_op(g, op, QI_ROUND_NONE, 1, &x, y, 0, NULL, 0);
+    net_io(g, x, y);
+    net_run_kept(g, (const void *[]){t->in}, (void *[]){t->got}, op, t->number);
+    ck_assert_mem_eq(t->got, t->want, values_of(&t->y));
+    ck_assert_int_eq(qat_exact_create(&exact, g, NULL, 1, &err), QAT_OK);
+    ck_assert_int_eq(qat_exact_run(exact, (const void *[]){t->in}, 1, &err), QAT_OK);
+    ck_assert_mem_eq(qat_exact_tensor(exact, y), t->want, values_of(&t->y));
+    qat_exact_free(exact);
+    qat_qgraph_free(g);
+}
+
+/** A trial with a tensor of 1 to 4 bits, t->x, and the shape of the bytes that hold it, t->y. */
+static struct trial trial_of_bits(int number, int *per_byte)
+{
+    struct trial t = trial_new(number);
+    t.c.bits = test_random_in(&t.seed, t.c.type == QI_U8 ? 1 : 2, 4);
+    t.c.zero_point = test_random_in(&t.seed, codes_lo(t.c), codes_hi(t.c));
+    *per_byte = t.c.bits <= 2 ? 4 : 2;
+    t.y.dims[t.y.rank - 1] = (t.x.dims[t.x.rank - 1] + *per_byte - 1) / *per_byte;
+    return t;
+}
+
+static const codes_of shared_bytes = {QI_U8, 8, 0};
+
+static void trial_pack(int number)
+{
+    int n;
+    struct trial t = trial_of_bits(number, &n);
+    int const last = t.x.rank - 1;
+    int32_t at[4];
+    fill_codes(t.in, values_of(&t.x), t.c, &t.seed);
+    memset(t.want, 0, sizeof t.want);
+    for (size_t i = 0; i < values_of(&t.x); i++) {
+        unravel(&t.x, i, at);
+        int32_t const place = at[last] % n * (8 / n);
+        at[last] /= n;
+        t.want[ravel(&t.y, at)] += (uint8_t)((code_at(t.in, i, t.c) - codes_lo(t.c)) << place);
+    }
+    trial_end_of_bits(&t, "pack", t.c, shared_bytes);
+}
+
+/** Of any bytes, also those that pack does not make. */
+static void trial_unpack(int number)
+{
+    int n;
+    struct trial t = trial_of_bits(number, &n);
+    struct shape const codes = t.x;
+    int const last = t.x.rank - 1;
+    int32_t at[4];
+    t.x = t.y;
+    t.y = codes;
+    for (size_t i = 0; i < values_of(&t.x); i++)
+        t.in[i] = (uint8_t)test_random(&t.seed);
+    for (size_t i = 0; i < values_of(&t.y); i++) {
+        unravel(&t.y, i, at);
+        int32_t const place = at[last] % n * (8 / n);
+        at[last] /= n;
+        int32_t const field = t.in[ravel(&t.x, at)] >> place;
+        t.want[i] = (uint8_t)(field % (1 << t.c.bits) + codes_lo(t.c));
+    }
+    trial_end_of_bits(&t, "unpack", shared_bytes, t.c);
 }
 
 /* ------------------------------------------------------------------ gather */
@@ -406,6 +480,42 @@ START_TEST(test_pad_refused)
 }
 END_TEST
 
+/** What pack refuses of a tensor of few bits and its bytes, unpack refuses of the two exchanged. */
+static void try_packed(struct one_input good, bool is_pack)
+{
+#define TRY_PACKED(expected, ...)                                                                  \
+    do {                                                                                           \
+        struct one_input v = good;                                                                 \
+        __VA_ARGS__;                                                                               \
+        struct one_input const turned = {v.op, v.y, v.x, v.cy, v.cx, v.rounding, v.n_params, {0}}; \
+        try_node(is_pack ? &v : &turned, expected);                                                \
+    } while (0)
+    TRY_PACKED(QI_OK, (void)v);
+    TRY_PACKED(QI_ERR_PARAM, v.cx.bits = 5);
+    TRY_PACKED(QI_ERR_SHAPE, v.cx.bits = 2); /* four to a byte */
+    TRY_PACKED(QI_ERR_SHAPE, v.cy.type = QI_S8);
+    TRY_PACKED(QI_ERR_SHAPE, v.cy.bits = 7);
+    TRY_PACKED(QI_ERR_PARAM, v.cy.zero_point = 1);
+    TRY_PACKED(QI_ERR_SHAPE, v.cx = s32);
+    TRY_PACKED(QI_ERR_SHAPE, v.y.dims[0] = 3);
+    TRY_PACKED(QI_ERR_SHAPE, v.y.dims[2] = 3);
+    TRY_PACKED(QI_ERR_SHAPE, v.y.rank = 4);
+    TRY_PACKED(QI_ERR_PARAM, v.n_params = 1);
+    TRY_PACKED(QI_ERR_PARAM, v.rounding = QI_ROUND_TWICE);
+#undef TRY_PACKED
+}
+
+START_TEST(test_pack_refused)
+{
+    struct one_input good = {.op = _i ? "pack" : "unpack",
+                             .x = {3, {4, 5, 7, 1}},
+                             .y = {3, {4, 5, 4, 1}},
+                             .cx = {QI_S8, 4, -1},
+                             .cy = shared_bytes};
+    try_packed(good, _i);
+}
+END_TEST
+
 START_TEST(test_arg_max_refused)
 {
     struct one_input const good = {.op = "arg_max",
@@ -499,6 +609,8 @@ END_TEST
 static const net_trial trials[] = {{"strided_slice", trial_strided_slice},
                                    {"transpose", trial_transpose},
                                    {"pad", trial_pad},
+                                   {"pack", trial_pack},
+                                   {"unpack", trial_unpack},
                                    {"gather", trial_gather},
                                    {"arg_max", trial_arg_max},
                                    {"top_k", trial_top_k}};
@@ -518,6 +630,7 @@ int main(void)
     tcase_add_test(tcase, test_slice_refused);
     tcase_add_test(tcase, test_transpose_refused);
     tcase_add_test(tcase, test_pad_refused);
+    tcase_add_loop_test(tcase, test_pack_refused, 0, 2);
     tcase_add_test(tcase, test_arg_max_refused);
     tcase_add_test(tcase, test_top_k_refused);
     tcase_add_test(tcase, test_gather_refused);
