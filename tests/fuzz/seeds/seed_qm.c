@@ -167,6 +167,32 @@ static int write_sigmoid(const char *op, int32_t y_zero_point, const char *folde
     return ok;
 }
 
+/** pack and unpack: 4-bit codes, two to a byte and back. */
+static int write_shared_bytes(const char *folder)
+{
+    qat_error err;
+    qat_qgraph *g = qat_qgraph_new();
+    if (!g)
+        return 0;
+    g->form.fixed = true;
+    int const x = activation(g, -1), bytes = activation(g, 0), y = activation(g, -1);
+    qat_qm_metadata metadata = {.description = "pack, unpack"};
+    int ok = x >= 0 && bytes >= 0 && y >= 0;
+    if (ok) {
+        g->tensors[x].bits = g->tensors[y].bits = 4;
+        g->tensors[bytes].type = QI_U8;
+        g->tensors[bytes].dims[3] /= 2;
+        ok = qat_qgraph_op(g, "pack", "pack", QI_ROUND_NONE, 1, &x, 1, &bytes, 0, NULL, 0, &err) >=
+                 0 &&
+             qat_qgraph_op(g, "unpack", "unpack", QI_ROUND_NONE, 1, &bytes, 1, &y, 0, NULL, 0,
+                           &err) >= 0 &&
+             qat_qgraph_set_io(g, 1, &x, 1, &y, &err) == QAT_OK &&
+             write_with_answer(g, &metadata, folder, "pack_unpack");
+    }
+    qat_qgraph_free(g);
+    return ok;
+}
+
 /* ------------------------------------------------------------------ packed weights */
 
 enum { INPUTS = 23, OUTPUTS = 4 };
@@ -280,7 +306,7 @@ int main(int argc, char **argv)
         return 2;
     }
     failures = !write_sigmoid("logistic", -128, argv[2]) + !write_sigmoid("tanh", 0, argv[2]) +
-               write_all_packed(argv[2]);
+               !write_shared_bytes(argv[2]) + write_all_packed(argv[2]);
     snprintf(index, sizeof index, "%s/index.txt", argv[1]);
     FILE *file = fopen(index, "r");
     if (!file) {
