@@ -202,8 +202,10 @@ static void print_text(const char *path, const qat_deploy_result *r, const expor
            percent(c->output_simulated_differing, c->output_bytes));
     printf(
         "float32 layer by layer against exact evaluation: %lld layers, at most %.3f quanta apart "
-        "(%s)\n",
-        (long long)c->layers, c->layers_max_quanta, tool_shown(c->layers_furthest));
+        "(%s); %lld of %lld codes differ (%.4f %%), %lld by more than one\n",
+        (long long)c->layers, c->layers_max_quanta, tool_shown(c->layers_furthest),
+        (long long)c->layers_differing, (long long)c->layers_values,
+        percent(c->layers_differing, c->layers_values), (long long)c->layers_far);
     if (r->streamed.steps)
         printf("frame by frame against whole sequences of %d steps: %lld samples, %lld bytes "
                "compared, %lld differing\n",
@@ -264,6 +266,8 @@ static void print_json(const char *path, const qat_deploy_result *r, const expor
     printf(", \"layers\": %lld, \"layers_max_quanta\": %.4f, \"layers_furthest\": ",
            (long long)c->layers, c->layers_max_quanta);
     tool_json_string(c->layers_furthest);
+    printf(", \"layers_values\": %lld, \"layers_differing\": %lld, \"layers_far\": %lld",
+           (long long)c->layers_values, (long long)c->layers_differing, (long long)c->layers_far);
     const qat_certificate *k = &r->certificate;
     printf(", \"certified_against\": ");
     tool_json_string(r->certified_against);

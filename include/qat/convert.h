@@ -90,6 +90,9 @@ typedef struct qat_compare {
     int64_t layers;         /* layers that were compared one by one with float32 */
     double layers_max_quanta;           /* the largest distance */
     char layers_furthest[QAT_NAME_MAX]; /* the tensor of that layer */
+    /** Values of these layers; how many codes are not the float values'; of those by more than 1.
+     */
+    int64_t layers_values, layers_differing, layers_far;
 } qat_compare;
 
 /**

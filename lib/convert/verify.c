@@ -217,11 +217,15 @@ static void find_furthest(qat_verifier *v)
 {
     qat_compare *r = &v->result;
     r->layers = 0;
+    r->layers_values = r->layers_differing = r->layers_far = 0;
     for (int i = 0; i < qat_verifier_layers(v); i++) {
         const qat_layer_check *c = qat_verifier_layer(v, i);
         if (isinf(c->bound))
             continue;
         r->layers++;
+        r->layers_values += c->values;
+        r->layers_differing += c->differing;
+        r->layers_far += c->far;
         if (c->quanta <= r->layers_max_quanta)
             continue;
         r->layers_max_quanta = c->quanta;

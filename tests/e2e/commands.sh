@@ -121,7 +121,7 @@ done
 check "export" "$tools/qat-export" a/last.ckpt a.qm
 has "export: no byte differs" ', 0 differing$' out.txt
 has "export: the float32 simulation's difference" 'float32 simulation against engine: [0-9]+ of' out.txt
-has "export: each layer against float32" '^float32 layer by layer .*: [0-9]+ layers, at most 0\.[0-9]+ quanta apart' out.txt
+has "export: each layer against float32" '^float32 layer by layer .*: [0-9]+ layers, at most 0\.[0-9]+ quanta apart \(.*\); [0-9]+ of [0-9]+ codes differ \([0-9.]+ %\), 0 by more than one$' out.txt
 has "export: what it was verified on" '^verified on digits/test: 100 samples' out.txt
 check "export of the same run" "$tools/qat-export" b/last.ckpt b.qm
 same "the models of both runs" a.qm b.qm

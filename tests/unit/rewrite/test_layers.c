@@ -182,6 +182,9 @@ START_TEST(test_true_layers_pass)
     ck_assert_int_eq(c.layers, 5); /* conv, mul, pool, flatten, FC */
     ck_assert(c.layers_max_quanta > 0.25 && c.layers_max_quanta < 0.8);
     ck_assert_ptr_nonnull(qat_graph_find(n.eval, c.layers_furthest));
+    ck_assert_int_gt(c.layers_values, c.bytes / 2); /* every code of every layer */
+    ck_assert_int_lt(c.layers_differing, c.layers_values / 20);
+    ck_assert_int_eq(c.layers_far, 0);
     net_free(&n);
 }
 END_TEST
