@@ -54,6 +54,8 @@ int32_t qat_stage_bands(const qat_qgraph *graph, const qat_stage *stage);
  * outside.
  */
 bool qat_stage_is_valid(const qat_qgraph *graph, int first, int last);
+/** Does the tensor leave the ops: as an output, as what a state becomes, or to the epilogue? */
+bool qat_is_result(const qat_qgraph *graph, int tensor);
 
 /* ------------------------------------------------------------------ build.c */
 
@@ -64,14 +66,22 @@ typedef struct qat_banded {
     int *op_from; /* for each op, the one of the first graph; -1: a slice, concat, pack or unpack */
 } qat_banded;
 
-/** Make the graph. QAT_ERR_UNSUPPORTED: some band needs only padding, or there are too many ops. */
-qat_status qat_banded_build(qat_banded *banded, const qat_qgraph *graph, const qat_stage *stage,
-                            qat_error *err);
+/**
+ * Can a valid stage be cut into bands: are they few enough, and does none need only padding?
+ * @param need  room for the rows of each tensor
+ */
+bool qat_stage_has_bands(const qat_qgraph *graph, const qat_stage *stage, qat_rows *need);
+/**
+ * Make the graph. QAT_ERR_UNSUPPORTED: a stage has no bands, or there are too many ops.
+ * @param stages  valid ones, from the first op to the last; they share no op
+ */
+qat_status qat_banded_build(qat_banded *banded, const qat_qgraph *graph, const qat_stage *stages,
+                            int n_stages, qat_error *err);
 void qat_banded_free(qat_banded *banded);
 
 /* ------------------------------------------------------------------ pack.c */
 
-/** Can the tensor lie packed between ops: few bits, and made by an op that has rows? */
+/** Does the tensor take less if it is packed, and can it be: is it made by an op that has rows? */
 bool qat_can_pack(const qat_qgraph *graph, int tensor);
 /**
  * Make the graph in which the chosen tensors, which can be packed, are packed by op pack. The ops

@@ -1,9 +1,11 @@
-/** Makes the graph whose stage runs in bands. */
+/** Makes the graph whose stages run in bands. */
 #include "bands/copy.h"
 
 #include "infer/model/op.h"
+#include "infer/model/qm_layout.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /** Rows of a tensor, as a tensor of the new graph. */
 typedef struct part {
@@ -15,31 +17,32 @@ typedef struct part {
 typedef struct builder {
     band_copy copy;
     const qat_qgraph *from;
-    const qat_stage *stage;
-    qat_rows *need; /* of each tensor of the first graph, in this band */
-    part *parts;    /* of this band: the outputs of the stage's ops, and slices */
+    const qat_stage *stages;
+    int n_stages;
+    const qat_stage *stage; /* the one that is being made */
+    qat_rows *need;         /* of each tensor of the first graph, in this band */
+    part *parts;            /* of this band: the outputs of the stage's ops, and slices */
     int n_parts;
     qat_error *err;
 } builder;
 
-static bool is_inside(const builder *b, int tensor)
+/** Is the tensor between ops of the stage? */
+static bool is_inside(const qat_qgraph *graph, const qat_stage *stage, int tensor)
 {
-    for (int i = b->stage->first; i < b->stage->last; i++)
-        if (b->from->ops[i].outputs[0] == tensor)
+    for (int i = stage->first; i < stage->last; i++)
+        if (graph->ops[i].outputs[0] == tensor)
             return true;
     return false;
 }
 
 /* ------------------------------------------------------------------ one band */
 
-/** "conv1, rows 8 to 15"; a name that is too long is cut. */
+/** "conv1, rows 8 to 15" */
 static void name_rows(char name[QAT_NAME_MAX], const char *of, qat_rows rows)
 {
-    if (*of)
-        snprintf(name, QAT_NAME_MAX, "%.*s, rows %d to %d", QAT_NAME_MAX - 40, of, (int)rows.first,
-                 (int)rows.end - 1);
-    else
-        name[0] = 0;
+    char which[48];
+    snprintf(which, sizeof which, "rows %d to %d", (int)rows.first, (int)rows.end - 1);
+    band_copy_name(name, of, which);
 }
 
 /** Append a tensor for rows of a tensor of the first graph, and remember it. */
@@ -69,7 +72,7 @@ static int part_of(const builder *b, int tensor, qat_rows rows)
 static qat_status take_rows(builder *b, int tensor, qat_rows rows, int *taken)
 {
     const qat_qtensor *t = &b->from->tensors[tensor];
-    bool const is_made = is_inside(b, tensor);
+    bool const is_made = is_inside(b->from, b->stage, tensor);
     qat_rows const there = is_made ? b->need[tensor] : (qat_rows){0, t->dims[1]};
     int whole = is_made ? part_of(b, tensor, there) : b->copy.map[tensor];
     *taken = rows.first == there.first && rows.end == there.end ? whole : part_of(b, tensor, rows);
@@ -98,25 +101,41 @@ static void widen(qat_rows *all, qat_rows more)
     all->end = more.end > all->end ? more.end : all->end;
 }
 
-/** Find the rows of each tensor that this band of the output needs. */
-static qat_status find_needs(builder *b, qat_rows band)
+/** Find the rows of each tensor that this band of the output needs. False: some op, only padding.
+ */
+static bool find_needs(const qat_qgraph *graph, const qat_stage *stage, qat_rows band,
+                       qat_rows *need)
 {
-    for (int i = 0; i < b->from->n_tensors; i++)
-        b->need[i] = (qat_rows){0, 0};
-    b->need[qat_stage_output(b->from, b->stage)] = band;
-    for (int i = b->stage->last; i >= b->stage->first; i--) {
-        const qat_qop *op = &b->from->ops[i];
-        qat_rows const output = b->need[op->outputs[0]];
+    memset(need, 0, (size_t)graph->n_tensors * sizeof *need);
+    need[qat_stage_output(graph, stage)] = band;
+    for (int i = stage->last; i >= stage->first; i--) {
+        const qat_qop *op = &graph->ops[i];
+        qat_rows const output = need[op->outputs[0]];
         for (int k = 0; output.first < output.end && k < op->n_inputs; k++) {
-            if (!qat_input_has_rows(b->from, op, k))
+            if (!qat_input_has_rows(graph, op, k))
                 continue;
-            qat_rows const rows = qat_rows_needed(b->from, op, output);
+            qat_rows const rows = qat_rows_needed(graph, op, output);
             if (rows.first == rows.end)
-                return qat_fail(b->err, QAT_ERR_UNSUPPORTED, "a band of padding alone");
-            widen(&b->need[op->inputs[k]], rows);
+                return false;
+            widen(&need[op->inputs[k]], rows);
         }
     }
-    return QAT_OK;
+    return true;
+}
+
+static qat_rows band_at(const qat_qgraph *graph, const qat_stage *stage, int32_t first)
+{
+    int32_t const height = graph->tensors[qat_stage_output(graph, stage)].dims[1];
+    return (qat_rows){first, first + stage->rows < height ? first + stage->rows : height};
+}
+
+bool qat_stage_has_bands(const qat_qgraph *graph, const qat_stage *stage, qat_rows *need)
+{
+    int32_t const height = graph->tensors[qat_stage_output(graph, stage)].dims[1];
+    bool has = qat_stage_bands(graph, stage) <= QM_MAX_NODE_INPUTS;
+    for (int32_t at = 0; has && at < height; at += stage->rows)
+        has = find_needs(graph, stage, band_at(graph, stage, at), need);
+    return has;
 }
 
 /** One op of the stage, for the rows that this band needs. */
@@ -164,16 +183,16 @@ static qat_status join_bands(builder *b, int n, int *bands)
 static qat_status add_stage(builder *b)
 {
     int const y = qat_stage_output(b->from, b->stage);
-    int32_t const height = b->from->tensors[y].dims[1], rows = b->stage->rows;
+    int32_t const height = b->from->tensors[y].dims[1];
     int bands[QM_MAX_NODE_INPUTS];
     qat_status st = QAT_OK;
     int n = 0;
-    for (int32_t at = 0; !st && at < height; at += rows) {
-        qat_rows const band = {at, at + rows < height ? at + rows : height};
-        if (n >= QM_MAX_NODE_INPUTS)
-            return qat_fail(b->err, QAT_ERR_UNSUPPORTED, "too many bands");
+    if (!qat_stage_has_bands(b->from, b->stage, b->need))
+        return qat_fail(b->err, QAT_ERR_UNSUPPORTED, "too many bands, or a band of padding alone");
+    for (int32_t at = 0; !st && at < height; at += b->stage->rows) {
+        qat_rows const band = band_at(b->from, b->stage, at);
         b->n_parts = 0;
-        st = find_needs(b, band);
+        find_needs(b->from, b->stage, band, b->need);
         for (int i = b->stage->first; !st && i <= b->stage->last; i++)
             st = add_band_op(b, i);
         if (!st)
@@ -182,24 +201,32 @@ static qat_status add_stage(builder *b)
     return st ? st : join_bands(b, n, bands);
 }
 
-/** All tensors but those between the stage's ops. */
+/** All tensors but those between a stage's ops. */
 static qat_status copy_tensors(builder *b)
 {
     qat_status st = QAT_OK;
-    for (int i = 0; !st && i < b->from->n_tensors; i++)
-        if (!is_inside(b, i))
+    for (int i = 0; !st && i < b->from->n_tensors; i++) {
+        bool inside = false;
+        for (int k = 0; !inside && k < b->n_stages; k++)
+            inside = is_inside(b->from, &b->stages[k], i);
+        if (!inside)
             st = band_copy_same_tensor(&b->copy, i);
+    }
     return st;
 }
 
 static qat_status build(builder *b)
 {
+    const qat_stage *const end = b->stages + b->n_stages;
     qat_status st = copy_tensors(b);
+    b->stage = b->stages;
     for (int i = 0; !st && i < b->from->n_ops; i++) {
-        if (i == b->stage->first)
-            st = add_stage(b);
-        else if (i < b->stage->first || i > b->stage->last)
+        if (b->stage == end || i < b->stage->first) {
             st = band_copy_same_op(&b->copy, i);
+            continue;
+        }
+        st = add_stage(b);
+        i = b->stage++->last;
     }
     return st ? st : band_copy_end(&b->copy);
 }
@@ -212,10 +239,10 @@ static bool make_room(builder *b, qat_arena *memory)
     return b->need && b->parts;
 }
 
-qat_status qat_banded_build(qat_banded *banded, const qat_qgraph *graph, const qat_stage *stage,
-                            qat_error *err)
+qat_status qat_banded_build(qat_banded *banded, const qat_qgraph *graph, const qat_stage *stages,
+                            int n_stages, qat_error *err)
 {
-    builder b = {.from = graph, .stage = stage, .err = err};
+    builder b = {.from = graph, .stages = stages, .n_stages = n_stages, .err = err};
     qat_status st = band_copy_begin(&b.copy, banded, graph, err);
     if (!st)
         st = make_room(&b, banded->graph->memory) ? build(&b) : qat_out_of_memory(err, "bands");

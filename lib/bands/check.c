@@ -1,4 +1,4 @@
-/** Compares a model in row bands with the model itself. */
+/** Compares a model that was made to fit with the model itself. */
 #include "bands/bands.h"
 
 #include "base/rng.h"
@@ -38,7 +38,7 @@ static bool are_there(void *const *all, int32_t n)
     return all;
 }
 
-/** Random codes of the tensor's bits. */
+/** Random codes; of 8-bit types, such as the tensor's bits have. */
 static void fill_input(uint8_t *bytes, const qi_tensor *t, qat_rng *rng)
 {
     bool const is_narrow = qi_type_bytes(t->type) == 1;
@@ -86,7 +86,7 @@ static qat_status compare(const qi_host *a, const qi_host *b, qat_error *err)
     }
     return same ? st
                 : qat_fail(err, QAT_ERR_MISMATCH,
-                           "the model in row bands gives other bytes than the model");
+                           "the model that was made to fit gives other bytes than the model");
 }
 
 qat_status qat_banded_check(const qi_host *host, const uint8_t *bytes, size_t count, size_t ram,
@@ -101,7 +101,7 @@ qat_status qat_banded_check(const qi_host *host, const uint8_t *bytes, size_t co
             st = compare(host, banded, err);
         if (!st && isas[i] && qi_model_ram(qi_host_model(banded)) > ram)
             st = qat_fail(err, QAT_ERR_MISMATCH,
-                          "the model in row bands takes more RAM than planned");
+                          "the model that was made to fit takes more RAM than planned");
         qi_host_close(banded);
     }
     return st;

@@ -3,6 +3,8 @@
 
 #include "infer/model/qm_layout.h"
 
+#include <stdio.h>
+
 qat_status band_copy_tensor(band_copy *c, const qat_qtensor *t, int from, int *made)
 {
     if (c->to->graph->n_tensors >= c->tensors_room)
@@ -31,6 +33,8 @@ qat_status band_copy_new_op(band_copy *c, const qat_qop *op, int from)
 /** Tensors that share numbers do so in the new graph, too. */
 static void share_numbers(const band_copy *c, qat_qtensor *t, int index)
 {
+    if (!t->data && !t->channel_scales)
+        return;
     for (int i = 0; i < index; i++) {
         const qat_qtensor *old = &c->from->tensors[i];
         if (c->map[i] < 0)
@@ -117,6 +121,13 @@ qat_status band_copy_begin(band_copy *c, qat_banded *to, const qat_qgraph *from,
     for (int i = 0; i < from->n_tensors; i++)
         c->map[i] = -1;
     return QAT_OK;
+}
+
+void band_copy_name(char name[QAT_NAME_MAX], const char *of, const char *what)
+{
+    char made[QAT_NAME_MAX];
+    snprintf(made, sizeof made, "%.*s, %s", QAT_NAME_MAX - 40, of, what);
+    snprintf(name, QAT_NAME_MAX, "%s", *of ? made : "");
 }
 
 void qat_banded_free(qat_banded *banded)

@@ -29,5 +29,7 @@ qat_status band_copy_new_op(band_copy *c, const qat_qop *op, int from);
 qat_status band_copy_same_op(band_copy *c, int i);
 /** After all tensors and ops: states, inputs, outputs, the epilogue. */
 qat_status band_copy_end(band_copy *c);
+/** "of, what"; of is cut if that is too long. What has no name gets none. */
+void band_copy_name(char name[QAT_NAME_MAX], const char *of, const char *what);
 
 #endif

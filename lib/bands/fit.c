@@ -22,7 +22,7 @@ typedef struct choice {
     size_t least_bytes; /* tensors of so many bytes or more are packed; 0: none is */
     size_t ram;
     int64_t macs;
-    int64_t ops; /* in bands */
+    int64_t ops; /* more than the model has */
     bool is_there;
 } choice;
 
@@ -65,12 +65,11 @@ static int choose_tensors(const search *s, size_t least_bytes)
 static qat_status build(const search *s, const choice *c, qat_banded *banded, qat_error *err)
 {
     if (!c->least_bytes)
-        return qat_banded_build(banded, s->graph, &c->stage, err);
+        return qat_banded_build(banded, s->graph, &c->stage, 1, err);
     choose_tensors(s, c->least_bytes);
     return qat_packed_build(banded, s->graph, s->chosen, c->stage.rows, err);
 }
 
-/** ops: those in bands; -1: those that the graph has more than without bands. */
 static qat_status try_choice(search *s, choice c, qat_error *err)
 {
     qat_banded banded;
@@ -79,7 +78,7 @@ static qat_status try_choice(search *s, choice c, qat_error *err)
         return QAT_OK;
     if (!st)
         st = qat_banded_measure(&banded, s->device, &c.ram, &c.macs, err);
-    if (!st && c.ops < 0)
+    if (!st)
         c.ops = banded.graph->n_ops - s->graph->n_ops;
     qat_banded_free(&banded);
     if (st || c.ops > MOST_MORE_OPS)
@@ -95,8 +94,8 @@ static qat_status try_choice(search *s, choice c, qat_error *err)
 static qat_status try_stage(search *s, const qat_stage *stage, qat_error *err)
 {
     int32_t const bands = qat_stage_bands(s->graph, stage);
-    choice const c = {.stage = *stage, .ops = (int64_t)bands * (stage->last - stage->first + 1)};
-    return bands > MOST_BANDS || c.ops > MOST_MORE_OPS ? QAT_OK : try_choice(s, c, err);
+    bool const is_much = (int64_t)bands * (stage->last - stage->first + 1) > MOST_MORE_OPS;
+    return bands > MOST_BANDS || is_much ? QAT_OK : try_choice(s, (choice){.stage = *stage}, err);
 }
 
 /** All numbers of bands that differ in rows. */
@@ -130,18 +129,30 @@ static qat_status try_stages(search *s, qat_error *err)
     return st;
 }
 
+/** The bands in which the chosen tensors are made, and the height of the highest one. */
+static int64_t count_bands(const search *s, int32_t rows, int32_t *highest)
+{
+    int64_t bands = 0;
+    *highest = 0;
+    for (int i = 0; i < s->graph->n_tensors; i++) {
+        int32_t const height = s->graph->tensors[i].dims[1];
+        if (!s->chosen[i])
+            continue;
+        bands += (height + rows - 1) / rows;
+        *highest = height > *highest ? height : *highest;
+    }
+    return bands;
+}
+
 /** The tensors that can be packed and have so many bytes or more, in bands of 1, 2, 4 .. rows. */
 static qat_status try_packed(search *s, size_t least_bytes, qat_error *err)
 {
     qat_status st = QAT_OK;
-    int32_t most = 0;
+    int32_t most = INT32_MAX;
     choose_tensors(s, least_bytes);
-    for (int i = 0; i < s->graph->n_tensors; i++)
-        if (s->chosen[i] && s->graph->tensors[i].dims[1] > most)
-            most = s->graph->tensors[i].dims[1];
     for (int32_t rows = 1; !st && rows < most; rows *= 2)
-        st =
-            try_choice(s, (choice){.stage.rows = rows, .least_bytes = least_bytes, .ops = -1}, err);
+        if (count_bands(s, rows, &most) <= MOST_MORE_OPS)
+            st = try_choice(s, (choice){.stage.rows = rows, .least_bytes = least_bytes}, err);
     return st;
 }
 
@@ -185,12 +196,11 @@ static qat_status refuse(const search *s, size_t ram, qat_error *err)
     if (!s->least.is_there || s->least.ram >= ram)
         return qat_fail(
             err, QAT_ERR_LIMIT,
-            "the model needs %zu bytes of RAM, but only %zu are allowed; row bands would save none",
+            "the model needs %zu bytes of RAM, but only %zu are allowed; nothing would save any",
             ram, s->limit);
     return qat_fail(
         err, QAT_ERR_LIMIT,
-        "the model needs %zu bytes of RAM, but only %zu are allowed; in row bands it needs at "
-        "least %zu",
+        "the model needs %zu bytes of RAM, but only %zu are allowed; it can be made to need %zu",
         ram, s->limit, s->least.ram);
 }
 

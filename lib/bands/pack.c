@@ -5,7 +5,7 @@
  *     a -> T -> b        a -> T -> pack -> P -> unpack -> T' -> b
  *
  * Then each op with its packs becomes a stage of its own, which runs in bands (build.c). No row is
- * computed twice: every row of P is there when b begins.
+ * computed twice: every row of P is there when b begins. A stage that cannot be cut runs whole.
  */
 #include "bands/copy.h"
 
@@ -13,7 +13,6 @@
 #include "infer/model/qm_layout.h"
 
 #include <stdio.h>
-#include <string.h>
 
 typedef struct packer {
     band_copy copy;
@@ -32,28 +31,7 @@ static int maker_of(const qat_qgraph *graph, int tensor)
     return -1;
 }
 
-static bool is_output(const qat_qgraph *graph, int tensor)
-{
-    for (int i = 0; i < graph->n_outputs; i++)
-        if (graph->outputs[i] == tensor)
-            return true;
-    for (int i = 0; i < graph->n_tensors; i++)
-        if (graph->tensors[i].is_state && graph->tensors[i].next == tensor)
-            return true;
-    return false;
-}
-
-bool qat_can_pack(const qat_qgraph *graph, int tensor)
-{
-    const qat_qtensor *t = &graph->tensors[tensor];
-    int const maker = maker_of(graph, tensor);
-    return t->bits <= QI_SHARED_BITS && maker >= 0 && qat_op_has_rows(graph, &graph->ops[maker]) &&
-           !is_output(graph, tensor);
-}
-
-/* ------------------------------------------------------------------ packs between ops */
-
-/** P: rows of T with a byte for several codes of the last axis. */
+/** P: a byte for several codes of T's last axis. */
 static qat_qtensor packed_like(const qat_qtensor *t)
 {
     int32_t const n = qi_codes_of_byte(t->bits);
@@ -64,20 +42,26 @@ static qat_qtensor packed_like(const qat_qtensor *t)
     p.bits = 8;
     p.scale = 1;
     p.zero_point = 0;
+    p.channel_scales = NULL;
+    p.n_channels = 0;
     p.range_min = p.range_max = 0;
     p.source_index = -1;
     p.border = QI_BORDER_NONE;
     return p;
 }
 
-/** "relu1, packed"; a name that is too long is cut. */
-static void name_as(char name[QAT_NAME_MAX], const char *of, const char *how)
+bool qat_can_pack(const qat_qgraph *graph, int tensor)
 {
-    if (*of)
-        snprintf(name, QAT_NAME_MAX, "%.*s, %s", QAT_NAME_MAX - 16, of, how);
-    else
-        name[0] = 0;
+    const qat_qtensor *t = &graph->tensors[tensor];
+    if (t->bits > QI_SHARED_BITS || t->data || t->is_state || qat_is_result(graph, tensor))
+        return false;
+    int const maker = maker_of(graph, tensor);
+    qat_qtensor const packed = packed_like(t);
+    return maker >= 0 && qat_op_has_rows(graph, &graph->ops[maker]) &&
+           qat_qtensor_bytes(&packed) < qat_qtensor_bytes(t);
 }
+
+/* ------------------------------------------------------------------ packs between ops */
 
 static qat_status add_move(packer *p, const char *op, const char *name, int x, int y)
 {
@@ -92,7 +76,7 @@ static qat_status pack(packer *p, int tensor)
 {
     const qat_qtensor *t = &p->copy.from->tensors[tensor];
     qat_qtensor packed = packed_like(t);
-    name_as(packed.name, t->name, "packed");
+    band_copy_name(packed.name, t->name, "packed");
     qat_status const st = band_copy_tensor(&p->copy, &packed, tensor, &p->packed[tensor]);
     return st ? st : add_move(p, "pack", packed.name, p->copy.map[tensor], p->packed[tensor]);
 }
@@ -100,12 +84,10 @@ static qat_status pack(packer *p, int tensor)
 static qat_status unpack(packer *p, int tensor, int *unpacked)
 {
     qat_qtensor t = p->copy.from->tensors[tensor];
-    char name[QAT_NAME_MAX];
     t.source_index = -1;
-    name_as(name, t.name, "unpacked");
-    snprintf(t.name, sizeof t.name, "%s", name);
+    band_copy_name(t.name, t.name, "unpacked");
     qat_status const st = band_copy_tensor(&p->copy, &t, tensor, unpacked);
-    return st ? st : add_move(p, "unpack", name, p->packed[tensor], *unpacked);
+    return st ? st : add_move(p, "unpack", t.name, p->packed[tensor], *unpacked);
 }
 
 /** One op, what it reads unpacked and what it makes packed. */
@@ -161,20 +143,36 @@ static void chain(const qat_banded *last, const qat_banded *before)
         last->op_from[i] = last->op_from[i] < 0 ? -1 : before->op_from[last->op_from[i]];
 }
 
-/** Run a stage in bands of so many rows, if it can be cut and has more rows. */
-static qat_status cut(qat_banded *graph, qat_stage *stage, int32_t rows, qat_error *err)
+/** Keep the stages that can be cut into bands of so many rows, and have more. The others run whole.
+ */
+static void keep_bands(packer *p, int32_t rows, qat_rows *need)
 {
-    const qat_qtensor *y = &graph->graph->tensors[qat_stage_output(graph->graph, stage)];
-    qat_banded next;
-    if (!qat_stage_is_valid(graph->graph, stage->first, stage->last) || y->dims[1] <= rows)
-        return QAT_OK;
-    stage->rows = rows;
-    qat_status const st = qat_banded_build(&next, graph->graph, stage, err);
+    const qat_qgraph *graph = p->copy.to->graph;
+    int n = 0;
+    for (int i = 0; i < p->n_stages; i++) {
+        qat_stage const s = {p->stages[i].first, p->stages[i].last, rows};
+        if (qat_stage_is_valid(graph, s.first, s.last) &&
+            graph->tensors[qat_stage_output(graph, &s)].dims[1] > rows &&
+            qat_stage_has_bands(graph, &s, need))
+            p->stages[n++] = s;
+    }
+    p->n_stages = n;
+}
+
+static qat_status cut(packer *p, qat_banded *packed, int32_t rows, qat_arena *memory,
+                      qat_error *err)
+{
+    qat_banded banded;
+    qat_rows *need = qat_arena_array(memory, (size_t)packed->graph->n_tensors + 1, sizeof *need);
+    if (!need)
+        return qat_out_of_memory(err, "packed tensors");
+    keep_bands(p, rows, need);
+    qat_status const st = qat_banded_build(&banded, packed->graph, p->stages, p->n_stages, err);
     if (st)
         return st;
-    chain(&next, graph);
-    qat_banded_free(graph);
-    *graph = next;
+    chain(&banded, packed);
+    qat_banded_free(packed);
+    *packed = banded;
     return QAT_OK;
 }
 
@@ -190,9 +188,8 @@ qat_status qat_packed_build(qat_banded *packed, const qat_qgraph *graph, const b
                                          : qat_out_of_memory(err, "packed tensors");
     if (!st)
         st = add_all(&p);
-    for (int i = p.n_stages - 1; !st && i >= 0;
-         i--) /* from the last on: the others stay in place */
-        st = cut(packed, &p.stages[i], rows, err);
+    if (!st)
+        st = cut(&p, packed, rows, &memory, err);
     if (st)
         qat_banded_free(packed);
     qat_arena_free(&memory);

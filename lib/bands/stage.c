@@ -20,14 +20,20 @@ static bool is_one_of(int tensor, const int *tensors, int n)
     return false;
 }
 
+bool qat_is_result(const qat_qgraph *graph, int tensor)
+{
+    const qat_qepilogue *e = &graph->epilogue;
+    bool is_result = is_one_of(tensor, graph->outputs, graph->n_outputs) ||
+                     is_one_of(tensor, e->inputs, e->n_inputs);
+    for (int i = 0; !is_result && i < graph->n_tensors; i++)
+        is_result = graph->tensors[i].is_state && graph->tensors[i].next == tensor;
+    return is_result;
+}
+
 /** Does anything but ops first .. last need the tensor? */
 static bool is_needed_outside(const qat_qgraph *graph, int tensor, int first, int last)
 {
-    const qat_qepilogue *e = &graph->epilogue;
-    bool needed = is_one_of(tensor, graph->outputs, graph->n_outputs) ||
-                  is_one_of(tensor, e->inputs, e->n_inputs);
-    for (int i = 0; !needed && i < graph->n_tensors; i++)
-        needed = graph->tensors[i].is_state && graph->tensors[i].next == tensor;
+    bool needed = qat_is_result(graph, tensor);
     for (int i = 0; !needed && i < graph->n_ops; i++)
         needed = (i < first || i > last) &&
                  is_one_of(tensor, graph->ops[i].inputs, graph->ops[i].n_inputs);

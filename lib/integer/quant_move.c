@@ -153,7 +153,7 @@ static void pack_sample(const qat_exact_call *call, int sample)
         size_t const first = i % (size_t)last_of(y) * n, at = i / (size_t)last_of(y) * row + first;
         int32_t byte = 0;
         for (size_t j = 0; j < n && first + j < row; j++)
-            byte += (qat_exact_code(x, in, at + j) - lo) << (j * 8 / n);
+            byte += (qat_exact_code(x, in, at + j) - lo) * (1 << (j * 8 / n));
         qat_exact_store(y, out, i, byte);
     }
 }
