@@ -147,6 +147,18 @@ void qat_quantizer_forward(qat_node *node, const qat_run *run)
                qat_shape_count(&node->shape) * sizeof *node->value);
 }
 
+/* ------------------------------------------------------------------ integer forward */
+
+bool qat_is_quantizer_op(const qat_op *op)
+{
+    return op && op->forward == qat_quantizer_forward;
+}
+
+const qat_qparams *qat_quantizer_used(const qat_node *node, int channel)
+{
+    return &qz_channels_of(node)[channel].p;
+}
+
 /* ------------------------------------------------------------------ backward */
 
 static const double PI = 3.14159265358979323846;

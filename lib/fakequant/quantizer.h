@@ -40,6 +40,10 @@ extern const qat_op qat_op_ema_grid, qat_op_ema_grid_weights;
 
 /** The quantizer that an op's nodes are; NULL: none. */
 const qat_quantizer *qat_op_quantizer(const qat_op *op);
+/** Is it an op made by QAT_QUANTIZER_OP? */
+bool qat_is_quantizer_op(const qat_op *op);
+/** State of the last forward of such a node: the parameters with which it quantized a channel. */
+const qat_qparams *qat_quantizer_used(const qat_node *node, int channel);
 /** The grid of a node's codes. */
 qat_grid qat_grid_of(const qat_node *node);
 /** How many values are learned per channel on this grid. */

@@ -85,6 +85,21 @@ static void observe(const fwd_layer *l, qat_fold_line line, const qat_run *run)
 }
 
 /**
+ * The grid of the codes after a batch norm. The sums give a fake_quant its range. A quantizer
+ * observes values later, so its grid is known only if it observed a batch before this one, or
+ * learned.
+ */
+static bool grid_after_bn(const fwd_layer *l, qat_fold_line line, const qat_run *run,
+                          qat_qparams *p)
+{
+    if (fwd_is_quantizer(l->output))
+        return !qat_node_qparams(l->output, p, NULL);
+    observe(l, line, run);
+    *p = *qat_fake_quant_params(l->output);
+    return true;
+}
+
+/**
  * The sums of z and z^2 from those of the integers. Shards add up these: in the step in which a
  * range is first observed, each has a grid of its own.
  */
@@ -144,11 +159,12 @@ static void run_batch_norm(fwd_graph *f, fwd_layer *l, const qat_run *run)
     else if (qat_bn_fold_wants_z(l->bn, run))
         moments(l);
     qat_fold_line const line = qat_bn_fold_begin(l->bn, run, l->sum, l->squares);
-    observe(l, line, run);
-    const qat_qparams *p = qat_fake_quant_params(l->output);
-    fwd_set_multipliers(f, l, line.slope, line.offset, p);
+    qat_qparams p;
+    bool const known = grid_after_bn(l, line, run, &p);
+    if (known)
+        fwd_set_multipliers(f, l, line.slope, line.offset, &p);
     fwd_set_notes(l, &line.grid);
-    fwd_requantize(f, l, p, true, &line);
+    fwd_requantize(f, l, &p, known, &line);
     if (qat_tail_last(l->bn) != l->output)
         qat_bn_fold_values(l->bn);
     else
@@ -156,6 +172,19 @@ static void run_batch_norm(fwd_graph *f, fwd_layer *l, const qat_run *run)
 }
 
 /* ------------------------------------------------------------------ the end of a layer */
+
+/** Is the range first observed in this step? */
+static bool is_late(const qat_node *output)
+{
+    qat_qparams p;
+    return fwd_is_quantizer(output) ? qat_node_qparams(output, &p, NULL) != QAT_OK
+                                    : qat_fake_quant_is_late(output);
+}
+
+static const qat_qparams *params_of(const qat_node *output)
+{
+    return fwd_is_quantizer(output) ? qat_quantizer_used(output, 0) : qat_fake_quant_params(output);
+}
 
 /** Must the codes be read off simulated values? */
 static bool is_simulated(const fwd_graph *f, const fwd_layer *l)
@@ -167,14 +196,14 @@ static bool is_simulated(const fwd_graph *f, const fwd_layer *l)
     for (int i = 0; l->kind == FWD_OTHER && i < l->head->n_data; i++)
         if (fwd_codes_of(f, l->head->inputs[i])->dropped)
             return true;
-    return qat_fake_quant_is_late(l->output);
+    return is_late(l->output);
 }
 
 /** The float forward has run: replace its values by codes. */
 static void end_layer(fwd_graph *f, fwd_layer *l)
 {
     qat_error err = {0};
-    const qat_qparams *p = qat_fake_quant_params(l->output);
+    const qat_qparams *p = params_of(l->output);
     if (is_simulated(f, l)) {
         fwd_encode(f, l->output, p);
         return;
@@ -215,6 +244,8 @@ static void run_other(fwd_graph *f, qat_node *node, const qat_run *run)
 {
     fwd_layer *end = f->ends[qat_tail_last(node)->index];
     if (ends_with_codes(f, end)) {
+        if (fwd_is_quantizer(node)) /* which observes, and keeps what its backward needs */
+            qat_node_forward(node, run);
         show(f, end);
         return;
     }
@@ -340,6 +371,23 @@ static const qat_node *last_reader(const void *context, const qat_node *node)
     return NULL;
 }
 
+/** A quantizer, which is in no chain, gets its codes together with the sums, or after a batch norm.
+ */
+static const qat_node *makes_codes(const void *context, const qat_node *node)
+{
+    const fwd_layer *l = ((const fwd_graph *)context)->ends[node->index];
+    if (!l || l->kind != FWD_ACCUMULATE || !fwd_is_quantizer(node))
+        return NULL;
+    return l->bn ? l->bn : l->head;
+}
+
+/** A quantizer of weights observes them anew in its update. */
+static bool outlives_backward(const void *context, const qat_node *node)
+{
+    const fwd_graph *f = context;
+    return f->observed[node->index];
+}
+
 static bool always(const void *context)
 {
     return ((const fwd_graph *)context)->start == 0;
@@ -368,8 +416,10 @@ static const qat_engine engine = {.plan = plan,
                                   .has_codes = has_codes,
                                   .reads_codes = reads_codes,
                                   .always = always,
+                                  .makes_codes = makes_codes,
                                   .note_bytes = note_bytes,
                                   .last_reader = last_reader,
+                                  .outlives_backward = outlives_backward,
                                   .begin = begin,
                                   .forward_sums = forward_sums,
                                   .forward = run_node,

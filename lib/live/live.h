@@ -22,6 +22,7 @@
 #include "autograd/loops/window.h"
 #include "base/arena.h"
 #include "fakequant/ops.h"
+#include "fakequant/quantizer.h"
 #include "fold/fold.h"
 #include "infer/host/sums.h"
 #include "qat/quant.h"
@@ -94,6 +95,7 @@ typedef struct fwd_graph {
     fwd_layer **heads;       /* by node: the accumulating layer with this head */
     fwd_layer **batch_norms; /* by node: the layer with this bn, or with this bias before a bn */
     fwd_layer **raws;        /* by node: the layer with this raw */
+    bool *observed;          /* by node: is it what a quantizer of weights observes? */
     void *scratch;           /* of all threads */
     size_t scratch_bytes;
     qat_qgraph *frozen; /* the layer that runs; the next one takes its memory */
@@ -151,6 +153,15 @@ bool fwd_reserve_sums(fwd_graph *f, fwd_layer *l);
 /** Convert a node's value on the grid of p to codes; convert codes to reals. */
 void fwd_encode(fwd_graph *f, const qat_node *node, const qat_qparams *p);
 void fwd_decode(fwd_graph *f, const qat_node *node);
+
+/**
+ * Is it a quantizer of activations with learned ranges, or a user's? Other than fake_quant, it is
+ * no part of a chain, and its backward reads what it quantized.
+ */
+static inline bool fwd_is_quantizer(const qat_node *node)
+{
+    return qat_is_quantizer_op(node->op) && qat_node_quantizes(node, false);
+}
 
 static inline fwd_codes *fwd_codes_of(const fwd_graph *f, const qat_node *node)
 {

@@ -84,7 +84,7 @@ static const qat_node *weights_of(const qat_node *head)
 {
     for (int i = head->n_data; i < head->n_inputs; i++)
         if (head->op->quant->weight_params >> (i - head->n_data) & 1u &&
-            head->inputs[i]->op == &qat_op_fake_quant_weights)
+            qat_node_quantizes(head->inputs[i], true))
             return head->inputs[i];
     return NULL;
 }

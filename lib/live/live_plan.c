@@ -11,6 +11,7 @@
 #include "autograd/loops/tiles.h"
 #include "base/arena.h"
 #include "fakequant/ops.h"
+#include "fakequant/quantizer.h"
 #include "fakequant/weights.h"
 #include "infer/host/parts.h"
 #include "layer/layer.h"
@@ -102,8 +103,10 @@ static qat_status spread_window(fwd_layer *l, qat_error *err)
 static qat_status describe(const fwd_graph *f, fwd_layer *l, qat_error *err)
 {
     const qat_node *head = l->head, *w = head->inputs[head->n_data];
-    if (w->op != &qat_op_fake_quant_weights)
+    if (!qat_node_quantizes(w, true))
         return refuse(head, "has float weights", err);
+    if (w->op != &qat_op_fake_quant_weights && !qat_is_quantizer_op(w->op))
+        return refuse(w, "has codes by a rule of its own", err);
     const qat_shape *shape = &w->shape;
     l->weights = w;
     l->depthwise = qat_channel_axis(head) > 0;
@@ -285,7 +288,7 @@ static qat_status add_layer(fwd_graph *f, const fwd_layer *layer, qat_error *err
 static qat_status find_at(fwd_graph *f, qat_node *node, qat_error *err)
 {
     fwd_layer l;
-    if (node->op == &qat_op_fake_quant) {
+    if (node->op == &qat_op_fake_quant || fwd_is_quantizer(node)) {
         l = layer_of(node);
         l.kind = kind_of(f, &l);
     } else if (qat_has_role(node, QAT_ROLE_PASS) && fwd_codes_of(f, node->inputs[0])->has) {
@@ -311,11 +314,17 @@ qat_status fwd_find(fwd_graph *f, qat_error *err)
     f->codes = take(f, &ok, n, sizeof *f->codes);
     f->layers = take(f, &ok, n, sizeof *f->layers);
     f->ends = take(f, &ok, 4 * n, sizeof(fwd_layer *));
+    f->observed = take(f, &ok, n, sizeof *f->observed);
     if (!ok)
         return qat_out_of_memory(err, "forward = integer");
     f->heads = f->ends + n;
     f->batch_norms = f->heads + n;
     f->raws = f->batch_norms + n;
+    for (int i = 0; i < f->nodes; i++) {
+        const qat_node *node = qat_graph_node(f->graph, i);
+        if (qat_is_quantizer_op(node->op) && qat_node_quantizes(node, true))
+            f->observed[node->inputs[0]->index] = true;
+    }
     for (int i = 0; !st && i < f->nodes; i++)
         st = find_at(f, qat_graph_node(f->graph, i), err);
     return st;

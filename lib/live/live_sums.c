@@ -22,11 +22,17 @@
 
 /* ------------------------------------------------------------------ weights */
 
+static const qat_qparams *params_of(const qat_node *weights, int channel)
+{
+    return qat_is_quantizer_op(weights->op) ? qat_quantizer_used(weights, channel)
+                                            : qat_fake_quant_weights_params(weights, channel);
+}
+
 static void code_weights(fwd_layer *l)
 {
     qat_weight_view const v = qat_weight_view_of(l->weights);
     for (int c = 0; c < v.channels; c++) {
-        const qat_qparams *p = qat_fake_quant_weights_params(l->weights, c);
+        const qat_qparams *p = params_of(l->weights, c);
         l->weight_scales[c] = p->scale;
         l->weight_zero_point = p->zero_point;
         for (int o = 0; o < v.outer; o++) {

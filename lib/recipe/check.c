@@ -63,11 +63,13 @@ static qat_status clash(const qat_recipe *r, const char *key, const char *other,
 
 /* ------------------------------------------------------------------ [quant] forward = integer */
 
-/** The key that sets ranges if they are not observed; else NULL. */
+/** The key that names a quantizer which forward = integer cannot compute; else NULL. */
 static const char *key_of_ranges(const qat_recipe *r, const char *key, const char *value)
 {
     bool const general = strcmp(value, "auto") == 0;
-    return strcmp(general ? r->quant.ranges : value, "ema") == 0 ? NULL : general ? "ranges" : key;
+    if (qat_quant_has_integers(general ? r->quant.ranges : value))
+        return NULL;
+    return general ? "ranges" : key;
 }
 
 static qat_status check_layers_forward(const qat_recipe *r, qat_error *err)
@@ -86,14 +88,12 @@ static qat_status check_layers_forward(const qat_recipe *r, qat_error *err)
 
 static qat_status check_forward(const qat_recipe *r, qat_error *err)
 {
-    static const char why[] = "integers need observed ranges (ema)";
+    static const char why[] = "integers need the nearest code of each value (ema, tqt, lsq, pact)";
     if (!r->quant.enabled || r->quant.forward != QAT_FORWARD_INTEGER)
         return QAT_OK;
     const char *key = key_of_ranges(r, "weight_ranges", r->quant.weight_ranges);
     if (!key)
         key = key_of_ranges(r, "activation_ranges", r->quant.activation_ranges);
-    if (!key && r->quant.power_of_two)
-        key = "power_of_two";
     if (!key && r->quant.dampen > 0)
         key = "dampen";
     if (!key && r->quant.freeze_threshold > 0)

@@ -205,15 +205,25 @@ static qat_status not_on_integers(const qat_quant_layer *layer, const char *key,
                     layer->where, *layer->where ? ": " : "", layer->pattern, key, value);
 }
 
-/** Check the quantizers of the network, or of a layer. */
-static qat_status check_observed(const qat_quant_layer *layer, const char *weights,
-                                 const char *activations, bool power_of_two, qat_error *err)
+bool qat_quant_has_integers(const char *quantizer)
 {
-    if (!is_observed(weights))
+    static const char *const others[] = {"none",   "bwn",         "twn",  "fgq",
+                                         "dorefa", "weight_norm", "apot", "inq"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strcmp(quantizer, others[i]) == 0)
+            return false;
+    return true;
+}
+
+/** Check the quantizers of the network, or of a layer. */
+static qat_status check_quantizers(const qat_quant_layer *layer, const char *weights,
+                                   const char *activations, qat_error *err)
+{
+    if (!qat_quant_has_integers(weights))
         return not_on_integers(layer, "weight_ranges", weights, err);
-    if (!is_observed(activations))
-        return not_on_integers(layer, "activation_ranges", activations, err);
-    return power_of_two ? not_on_integers(layer, "power_of_two", "yes", err) : QAT_OK;
+    return qat_quant_has_integers(activations)
+               ? QAT_OK
+               : not_on_integers(layer, "activation_ranges", activations, err);
 }
 
 qat_status qat_quant_check_forward(const qat_quant_options *o, qat_error *err)
@@ -229,10 +239,10 @@ qat_status qat_quant_check_forward(const qat_quant_options *o, qat_error *err)
         return qat_fail(err, QAT_ERR_ARGUMENT,
                         "quant.%s cannot be combined with quant.forward = integer",
                         o->n_weight_stages ? "weight_bits_schedule" : "activation_bits_schedule");
-    st = check_observed(NULL, o->weight_ranges, o->activation_ranges, o->power_of_two, err);
+    st = check_quantizers(NULL, o->weight_ranges, o->activation_ranges, err);
     for (int i = 0; !st && i < o->n_layers; i++) {
         const qat_quant_layer *l = &o->layers[i];
-        st = check_observed(l, l->weight_ranges, l->activation_ranges, l->power_of_two == 1, err);
+        st = check_quantizers(l, l->weight_ranges, l->activation_ranges, err);
         if (!st && l->is_float == 1)
             st = not_on_integers(l, "float", "yes", err);
     }

@@ -7,8 +7,14 @@
 /** QAT_ERR_ARGUMENT, naming the value, if a value is outside its range or two values contradict. */
 qat_status qat_quant_check(const qat_quant_options *options, qat_error *err);
 /**
- * QAT_ERR_ARGUMENT, naming the key, for what forward = integer cannot do: learned ranges,
- * quantizers other than ema, powers of two, layers left in float. qat_quant_check includes this.
+ * Can forward = integer compute tensors of this quantizer: does each value get the nearest code? Of
+ * the built-in ones these are ema, tqt, lsq and pact. An empty name is ema.
+ */
+bool qat_quant_has_integers(const char *quantizer);
+/**
+ * QAT_ERR_ARGUMENT, naming the key, for what forward = integer cannot do: other quantizers, weights
+ * that are drawn to codes or frozen, schedules of bits, layers left in float. qat_quant_check
+ * includes this.
  */
 qat_status qat_quant_check_forward(const qat_quant_options *options, qat_error *err);
 /**

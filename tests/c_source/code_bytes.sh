@@ -12,7 +12,8 @@ tools=$QAT_BUILD_ROOT/tools
 . "$QAT_SOURCE_ROOT/tests/common/checks.sh"
 . "$QAT_SOURCE_ROOT/tests/c_source/models.sh"
 . "$QAT_SOURCE_ROOT/tests/c_source/networks.sh"
-for network in $drawn_networks $imported_networks; do make_network "$network" && echo "$network.qm"; done >whole.txt
+for network in $drawn_networks $imported_networks mobilenet4; do make_network "$network" && echo "$network.qm"; done >whole.txt
+"$tools/qat-export" mobilenet4.qm packed.qm --ram 32K >made.txt && echo packed.qm >>whole.txt
 
 thumb="arm-none-eabi-gcc -mthumb -mcpu"
 declare -A compiler=(

@@ -16,6 +16,7 @@
 #include "common/suite.h"
 #include "qat/convert.h"
 #include "random/random_net.h"
+#include "rewrite/options.h"
 
 #include <check.h>
 #include <inttypes.h>
@@ -81,6 +82,17 @@ static void feed(struct bench *b, int step)
         label->value[s] = (float)((step + s) % b->net.classes);
 }
 
+/** Leave out what forward = integer refuses; learned ranges, powers of two, bits, schemes stay. */
+static void only_integers(qat_quant_options *o)
+{
+    o->freeze_bits = 0;
+    if (!qat_quant_has_integers(o->weight_ranges))
+        strcpy(o->weight_ranges, "tqt");
+    for (int i = 0; i < o->n_layers; i++)
+        if (!qat_quant_has_integers(o->layers[i].weight_ranges))
+            strcpy(o->layers[i].weight_ranges, "lsq");
+}
+
 static qat_status set_up(struct bench *b, uint64_t index, qat_plan plan,
                          const qat_registry *registry, qat_error *err)
 {
@@ -88,7 +100,7 @@ static qat_status set_up(struct bench *b, uint64_t index, qat_plan plan,
     random_net *net = &b->net;
     qat_quant_options *o = &net->options;
     qat_status st = random_net_create(net, seed, index, registry, err);
-    *o = qat_quant_observed(o); /* bits and schemes of single layers stay */
+    only_integers(o);
     random_net_make_narrow(net);
     o->forward = QAT_FORWARD_INTEGER;
     o->profile = net->profile;

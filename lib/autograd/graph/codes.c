@@ -38,6 +38,8 @@ static void find_at(const qat_graph *graph, core_node *core)
     core->last_reader = keeps_for_itself(graph) && engine->last_reader
                             ? engine->last_reader(graph->engine_context, &core->node)
                             : NULL;
+    core->outlives_backward = engine && engine->outlives_backward &&
+                              engine->outlives_backward(graph->engine_context, &core->node);
 }
 
 qat_status qat_core_find_coded(qat_graph *graph, qat_error *err)
@@ -58,7 +60,8 @@ qat_status qat_core_find_coded(qat_graph *graph, qat_error *err)
 bool qat_core_ends_with_backward(const core_node *core)
 {
     const qat_graph *graph = core->node.graph;
-    return core->node.op && !core->is_output && core->consumers > 0 && keeps_for_itself(graph);
+    return core->node.op && !core->is_output && core->consumers > 0 && !core->outlives_backward &&
+           keeps_for_itself(graph);
 }
 
 static void add(pack_buffer *buffers, int *n, const core_node *of, int owner, int kind, int moment)
@@ -131,6 +134,15 @@ static size_t note_bytes(const qat_graph *graph, const qat_node *node)
                : 0;
 }
 
+/** The moment at which a node's codes are made, which may be before its value is. */
+static int codes_made_at(const qat_graph *graph, const core_node *core, int at)
+{
+    const qat_engine *engine = graph->engine;
+    const qat_node *by =
+        engine->makes_codes ? engine->makes_codes(graph->engine_context, &core->node) : NULL;
+    return by ? by->index : at;
+}
+
 int qat_core_code_buffers(const qat_graph *graph, pack_buffer *buffers)
 {
     int n = 0;
@@ -138,11 +150,12 @@ int qat_core_code_buffers(const qat_graph *graph, pack_buffer *buffers)
         const core_node *core = graph->nodes[i];
         int const at = core->head ? core->head->index : i, last = 2 * graph->count;
         bool const train = graph->plan == QAT_PLAN_TRAIN;
+        int const made = core->has_codes ? codes_made_at(graph, core, at) : at;
         if (core->has_codes)
             buffers[n++] =
                 (pack_buffer){.bytes = qat_shape_count(&core->node.shape) + CORE_CODES_SLACK,
-                              .start = train ? at : 0,
-                              .end = train ? last - 1 - at : last,
+                              .start = train ? made : 0,
+                              .end = train ? last - 1 - made : last,
                               .owner = i,
                               .kind = CORE_CODES};
         if (note_bytes(graph, &core->node))

@@ -34,12 +34,16 @@ typedef struct qat_engine {
     bool (*has_codes)(const void *context, const qat_node *node);
     bool (*reads_codes)(const void *context, const qat_node *node, int input);
     bool (*always)(const void *context);
+    /** The node whose forward makes the codes of `node`; NULL: its own, or that of its chain. */
+    const qat_node *(*makes_codes)(const void *context, const qat_node *node);
     /**
      * note_bytes: size of a node's notes. last_reader: if backward reads notes instead of the value
      * of `node`, the node whose forward reads that value last; NULL: backward reads the value.
      */
     size_t (*note_bytes)(const void *context, const qat_node *node);
     const qat_node *(*last_reader)(const void *context, const qat_node *node);
+    /** Does an update read the node's value, after backward? NULL: none does. */
+    bool (*outlives_backward)(const void *context, const qat_node *node);
     /** Set node->value from its codes. */
     void (*decode)(void *context, const qat_node *node);
     /** Does the engine take part in this run? */

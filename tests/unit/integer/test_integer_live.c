@@ -431,24 +431,24 @@ START_TEST(test_refused)
     qat_quant_options plain = qat_quant_defaults(), o;
     plain.forward = QAT_FORWARD_INTEGER;
     o = plain;
-    strcpy(o.weight_ranges, "tqt");
-    refuse(&o, "quant.weight_ranges = tqt cannot be combined with quant.forward = integer");
+    strcpy(o.weight_ranges, "bwn");
+    refuse(&o, "quant.weight_ranges = bwn cannot be combined with quant.forward = integer");
     o = plain;
-    strcpy(o.activation_ranges, "lsq");
-    refuse(&o, "quant.activation_ranges = lsq cannot be combined with quant.forward = integer");
+    strcpy(o.activation_ranges, "none");
+    refuse(&o, "quant.activation_ranges = none cannot be combined with quant.forward = integer");
     o = plain;
-    o.power_of_two = true;
-    refuse(&o, "quant.power_of_two = yes cannot be combined with quant.forward = integer");
+    o.dampen = 1;
+    refuse(&o, "quant.dampen = above 0 cannot be combined with quant.forward = integer");
     o = plain;
     o.n_layers = 1;
     o.layers[0] = qat_quant_layer_defaults("conv");
     o.layers[0].is_float = 1;
     refuse(&o, "[quant.layer conv] float = yes cannot be combined with quant.forward = integer");
     o.layers[0] = qat_quant_layer_defaults("conv");
-    strcpy(o.layers[0].activation_ranges, "mine");
-    refuse(&o,
-           "[quant.layer conv] activation_ranges = mine cannot be combined with quant.forward = "
-           "integer");
+    strcpy(o.layers[0].weight_ranges, "inq");
+    refuse(
+        &o,
+        "[quant.layer conv] weight_ranges = inq cannot be combined with quant.forward = integer");
     o = plain;
     o.forward = (qat_forward)2;
     refuse(&o, "unknown forward 2 or profile 0");

@@ -397,25 +397,23 @@ END_TEST
 START_TEST(test_integer_forward)
 {
 #define INTEGER "[quant]\nenabled = yes\nforward = integer\n"
-    refuse(INTEGER "ranges = tqt\n", "r.ini:4: quant.ranges = tqt cannot be combined with "
-                                     "quant.forward = integer: integers need "
-                                     "observed ranges (ema)");
-    refuse(
-        INTEGER "ranges = ema\nactivation_ranges = lsq\n",
-        "r.ini:5: quant.activation_ranges = lsq cannot be combined with quant.forward = integer: "
-        "integers need observed ranges (ema)");
-    refuse(INTEGER "power_of_two = yes\n", "r.ini:4: quant.power_of_two = yes cannot be combined "
-                                           "with quant.forward = integer: integers "
-                                           "need observed ranges (ema)");
+    refuse(INTEGER "ranges = bwn\n", "r.ini:4: quant.ranges = bwn cannot be combined with "
+                                     "quant.forward = integer: integers need the "
+                                     "nearest code of each value (ema, tqt, lsq, pact)");
+    refuse(INTEGER "ranges = ema\nactivation_ranges = none\n",
+           "r.ini:5: quant.activation_ranges = none cannot be combined with quant.forward = "
+           "integer: integers need the nearest code of each value (ema, tqt, lsq, pact)");
+    refuse(INTEGER "dampen = 0.1\n", "r.ini:4: quant.dampen = 0.1 cannot be combined "
+                                     "with quant.forward = integer: integers need the nearest "
+                                     "code of each value (ema, tqt, lsq, pact)");
     refuse(INTEGER "[quant.layer a*]\nweight_bits = 4\nfloat = yes\n",
            "r.ini:4: [quant.layer a*] float = yes cannot be combined with quant.forward = integer");
-    refuse(INTEGER "[quant.layer a*]\nweight_ranges = mine\n",
-           "r.ini:4: [quant.layer a*] weight_ranges = mine cannot be combined with quant.forward = "
-           "integer");
-    refuse(INTEGER "[quant.layer a*]\npower_of_two = yes\n",
-           "r.ini:4: [quant.layer a*] power_of_two = yes cannot be combined with quant.forward = "
+    refuse(INTEGER "[quant.layer a*]\nweight_ranges = twn\n",
+           "r.ini:4: [quant.layer a*] weight_ranges = twn cannot be combined with quant.forward = "
            "integer");
     qat_recipe_free(parse(INTEGER "[quant.layer a*]\nweight_bits = 4\nranges = ema\n"));
+    qat_recipe_free(parse(INTEGER "ranges = tqt\npower_of_two = yes\n"
+                                  "[quant.layer a*]\nranges = lsq\n"));
     qat_recipe_free(parse("[quant]\nforward = integer\nranges = tqt\n"));
 #undef INTEGER
 }
