@@ -200,6 +200,9 @@ static void print_text(const char *path, const qat_deploy_result *r, const expor
                percent(c->simulated_far, c->simulated_differing));
     printf("; of the outputs' bytes %.3f %%\n",
            percent(c->output_simulated_differing, c->output_bytes));
+    if (c->trained_bytes)
+        printf("training on integers against engine: %lld bytes compared, %lld differing\n",
+               (long long)c->trained_bytes, (long long)c->trained_differing);
     printf(
         "float32 layer by layer against exact evaluation: %lld layers, at most %.3f quanta apart "
         "(%s); %lld of %lld codes differ (%.4f %%), %lld by more than one\n",
@@ -266,6 +269,9 @@ static void print_json(const char *path, const qat_deploy_result *r, const expor
     printf(", \"layers\": %lld, \"layers_max_quanta\": %.4f, \"layers_furthest\": ",
            (long long)c->layers, c->layers_max_quanta);
     tool_json_string(c->layers_furthest);
+    if (c->trained_bytes)
+        printf(", \"trained_bytes\": %lld, \"trained_differing\": %lld",
+               (long long)c->trained_bytes, (long long)c->trained_differing);
     printf(", \"layers_values\": %lld, \"layers_differing\": %lld, \"layers_far\": %lld",
            (long long)c->layers_values, (long long)c->layers_differing, (long long)c->layers_far);
     const qat_certificate *k = &r->certificate;

@@ -93,6 +93,8 @@ typedef struct qat_compare {
     /** Values of these layers; how many codes are not the float values'; of those by more than 1.
      */
     int64_t layers_values, layers_differing, layers_far;
+    /** Bytes compared with training on integers; how many of them differ from the engine. */
+    int64_t trained_bytes, trained_differing;
 } qat_compare;
 
 /**
@@ -127,6 +129,12 @@ typedef struct qat_verifier qat_verifier;
 qat_status qat_verifier_create(qat_verifier **verifier, const qat_qgraph *graph, qat_graph *eval,
                                const void *qm, size_t qm_bytes, const qi_kernel_list *kernels,
                                const qat_registry *registry, int max_batch, qat_error *err);
+/**
+ * Compare the engine also with a training graph that runs on integers (QAT_FORWARD_INTEGER), in
+ * eval mode. It is planned for max_batch samples, has the parameters of the eval graph, and is
+ * borrowed.
+ */
+void qat_verifier_watch_integers(qat_verifier *verifier, qat_graph *training);
 void qat_verifier_free(qat_verifier *verifier);
 /**
  * Compare a batch.
@@ -209,6 +217,8 @@ typedef struct qat_export_options {
      * result has the figures of all. NULL: this process is alone.
      */
     const qat_ranks *ranks;
+    /** A training graph that runs on integers (qat_verifier_watch_integers), or NULL. */
+    qat_graph *integers;
 } qat_export_options;
 
 typedef struct qat_export_result {

@@ -318,6 +318,8 @@ qat_status qat_export(qat_export_result *result, qat_graph *eval, const qat_expo
         st = qat_verifier_create(&e.verifier, e.graph, eval, result->qm, result->qm_bytes,
                                  options->kernels, qat_graph_registry(eval), options->max_batch,
                                  err);
+    if (!st && options->integers)
+        qat_verifier_watch_integers(e.verifier, options->integers);
     if (!st && options->certify_real)
         st = qat_certify_signal_create(&e.signal, result->qm, result->qm_bytes, options->kernels,
                                        options->certify_real, options->certify_simulated, err);

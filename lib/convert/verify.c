@@ -146,24 +146,52 @@ void qat_verifier_free(qat_verifier *v)
     free(v);
 }
 
+void qat_verifier_watch_integers(qat_verifier *v, qat_graph *training)
+{
+    v->integers = training;
+    for (int i = 0; i < v->graph->n_tensors; i++)
+        if (v->tensors[i].compared)
+            v->tensors[i].trained = qat_graph_find(training, v->graph->tensors[i].name);
+}
+
+/** Set the inputs of a graph that has those of the eval graph, by their names. It may have others.
+ */
+static qat_status set_inputs(const qat_verifier *v, qat_graph *graph, const float *const *real,
+                             int batch, qat_error *err)
+{
+    qat_status const st = qat_graph_set_batch(graph, batch, err);
+    int input = 0;
+    for (int i = 0; !st && i < qat_graph_nodes(v->eval); i++) {
+        const qat_node *of = qat_graph_node(v->eval, i);
+        if (!qat_node_is_input(of))
+            continue;
+        const qat_node *node = qat_graph_find(graph, of->name);
+        memcpy(node->value, real[input++], qat_shape_count(&node->shape) * sizeof *node->value);
+    }
+    return st;
+}
+
 /**
  * Compare the layers one by one. Then run the network as a whole, whose values the visits compare.
  */
 static qat_status run_simulation(qat_verifier *v, const float *const *real, int batch,
                                  qat_error *err)
 {
-    qat_status const st = qat_graph_set_batch(v->eval, batch, err);
+    qat_status const st = set_inputs(v, v->eval, real, batch, err);
     if (st)
         return st;
-    int input = 0;
-    for (int i = 0; i < qat_graph_nodes(v->eval); i++) {
-        qat_node *node = qat_graph_node(v->eval, i);
-        if (qat_node_is_input(node))
-            memcpy(node->value, real[input++], qat_shape_count(&node->shape) * sizeof *node->value);
-    }
     qat_layers_batch(v->layers, v->exact, batch);
     qat_graph_forward(v->eval, &(qat_run){.mode = QAT_MODE_EVAL});
     return QAT_OK;
+}
+
+static qat_status run_integers(qat_verifier *v, const float *const *real, int batch, qat_error *err)
+{
+    qat_status const st = set_inputs(v, v->integers, real, batch, err);
+    if (st)
+        return st;
+    qat_graph_forward(v->integers, &(qat_run){.mode = QAT_MODE_EVAL});
+    return qat_graph_run_status(v->integers, err);
 }
 
 qat_status qat_verifier_batch(qat_verifier *v, const void *const *inputs,
@@ -176,6 +204,8 @@ qat_status qat_verifier_batch(qat_verifier *v, const void *const *inputs,
     v->simulate = v->eval && real_inputs;
     if (!st && v->simulate)
         st = run_simulation(v, real_inputs, batch, err);
+    if (!st && v->integers && real_inputs)
+        st = run_integers(v, real_inputs, batch, err);
     if (st)
         return st;
     v->inputs = inputs;

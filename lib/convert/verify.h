@@ -24,6 +24,7 @@ struct qat_watched {
      */
     const float *real;
     qat_qparams params;
+    const qat_node *trained; /* the node of the training graph that runs on integers, or NULL */
 };
 
 /** The arena and the counts of one lane. */
@@ -40,6 +41,7 @@ struct qat_lane {
 struct qat_verifier {
     const qat_qgraph *graph;
     qat_graph *eval;
+    qat_graph *integers; /* a training graph that runs on integers, or NULL */
     qat_exact *exact;
     qat_layers *layers; /* NULL if eval is NULL */
     qi_host *host;

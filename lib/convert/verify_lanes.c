@@ -81,6 +81,20 @@ static void compare_simulation(const struct visit *at, int tensor, const void *e
     }
 }
 
+/** Nodes of values that no integers are computed for, such as inputs, have no codes. */
+static void compare_trained(const struct visit *at, int tensor, const uint8_t *engine)
+{
+    const struct qat_watched *w = &at->verifier->tensors[tensor];
+    qat_qparams p;
+    const uint8_t *codes = w->trained ? qat_integer_codes(w->trained, &p) : NULL;
+    if (!codes || w->bytes != w->count)
+        return;
+    codes += (size_t)at->sample * w->count;
+    for (size_t i = 0; i < w->count; i++)
+        at->lane->counts.trained_differing += codes[i] != engine[i];
+    at->lane->counts.trained_bytes += (int64_t)w->count;
+}
+
 static void visit_tensor(void *context, const qi_model *model, int32_t tensor, const void *data)
 {
     struct visit *at = context;
@@ -93,6 +107,8 @@ static void visit_tensor(void *context, const qi_model *model, int32_t tensor, c
     compare_exact(at, tensor, data);
     if (at->verifier->simulate && w->real)
         compare_simulation(at, tensor, data);
+    if (at->verifier->integers && at->verifier->simulate)
+        compare_trained(at, tensor, data);
     for (size_t i = 0; i < w->count; i++)
         at->lane->seen[tensor][(uint8_t)qat_load_code(t->type, data, i)] = 1;
 }
@@ -152,6 +168,8 @@ void qat_compare_add(qat_compare *sum, const qat_compare *c)
     sum->simulated_bytes += c->simulated_bytes;
     sum->simulated_differing += c->simulated_differing;
     sum->simulated_far += c->simulated_far;
+    sum->trained_bytes += c->trained_bytes;
+    sum->trained_differing += c->trained_differing;
     sum->output_bytes += c->output_bytes;
     sum->output_simulated_differing += c->output_simulated_differing;
     if (c->simulated_max_quanta > sum->simulated_max_quanta)

@@ -160,6 +160,32 @@ static qat_status certify_and_write(const qat_certified_source *source,
     return st;
 }
 
+/**
+ * The training graph of a network that was trained on integers, with the parameters of the eval
+ * graph; NULL: it was not, or its integers are not those that were trained.
+ */
+static qat_status make_integers(qat_graph **graph, const qat_restored *r,
+                                const qat_deploy_options *o, const qat_graph *eval, int batch,
+                                qat_error *err)
+{
+    const qat_checkpoint *c = r->checkpoint;
+    *graph = NULL;
+    if (r->recipe->quant.forward != QAT_FORWARD_INTEGER || o->calibrate ||
+        qat_deploy_profile(r, o) != c->profile)
+        return QAT_OK;
+    qat_quant_options quant = c->quant;
+    quant.forward = QAT_FORWARD_INTEGER;
+    quant.profile = c->profile;
+    qat_status st = qat_create_training_graph(graph, r->float_graph, &quant, err);
+    if (!st)
+        st = qat_graph_plan(*graph, batch, QAT_PLAN_KEEP, err);
+    if (!st)
+        st = qat_checkpoint_params(c, *graph, err);
+    if (!st)
+        qat_graph_copy_params(*graph, eval);
+    return st;
+}
+
 static qat_status export_verified(const qat_restored *r, const char *path,
                                   const qat_deploy_options *o, qat_deploy_feed *f, qat_graph *eval,
                                   const qat_certified_source *source, qat_deploy_result *result,
@@ -193,7 +219,10 @@ static qat_status export_verified(const qat_restored *r, const char *path,
     if (!labels)
         return qat_out_of_memory(err, "export");
     fill_metadata(&e.metadata, r, labels);
-    qat_status st = qat_export(&exported, eval, &e, err);
+    qat_status st = make_integers(&e.integers, r, o, eval, f->batch, err);
+    if (!st)
+        st = qat_export(&exported, eval, &e, err);
+    qat_graph_free(e.integers);
     free(labels);
     result->compare = exported.compare;
     result->certificate = exported.certificate;

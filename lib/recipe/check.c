@@ -63,11 +63,12 @@ static qat_status clash(const qat_recipe *r, const char *key, const char *other,
 
 /* ------------------------------------------------------------------ [quant] forward = integer */
 
-/** The key that names a quantizer which forward = integer cannot compute; else NULL. */
-static const char *key_of_ranges(const qat_recipe *r, const char *key, const char *value)
+/** The key that names a quantizer which does not fit; NULL: it fits. */
+static const char *key_of_ranges(const qat_recipe *r, const char *key, const char *value,
+                                 bool (*fits)(const char *quantizer))
 {
     bool const general = strcmp(value, "auto") == 0;
-    if (qat_quant_has_integers(general ? r->quant.ranges : value))
+    if (fits(general ? r->quant.ranges : value))
         return NULL;
     return general ? "ranges" : key;
 }
@@ -91,9 +92,11 @@ static qat_status check_forward(const qat_recipe *r, qat_error *err)
     static const char why[] = "integers need the nearest code of each value (ema, tqt, lsq, pact)";
     if (!r->quant.enabled || r->quant.forward != QAT_FORWARD_INTEGER)
         return QAT_OK;
-    const char *key = key_of_ranges(r, "weight_ranges", r->quant.weight_ranges);
+    const char *key =
+        key_of_ranges(r, "weight_ranges", r->quant.weight_ranges, qat_quant_has_integers);
     if (!key)
-        key = key_of_ranges(r, "activation_ranges", r->quant.activation_ranges);
+        key = key_of_ranges(r, "activation_ranges", r->quant.activation_ranges,
+                            qat_quant_has_integers);
     if (!key && r->quant.dampen > 0)
         key = "dampen";
     if (!key && r->quant.freeze_threshold > 0)
@@ -123,6 +126,11 @@ static qat_status check_layers_wide(const qat_recipe *r, qat_error *err)
     return st;
 }
 
+static bool is_observed(const char *quantizer)
+{
+    return strcmp(quantizer, "ema") == 0;
+}
+
 static qat_status check_wide(const qat_recipe *r, qat_error *err)
 {
     static const char why[] = "16-bit activations are TensorFlow Lite's, which have int8 weights "
@@ -137,14 +145,15 @@ static qat_status check_wide(const qat_recipe *r, qat_error *err)
                         "%s: quant.activation_bits = %d: expected 2 to 8, or %d", where, bits,
                         QAT_WIDE_BITS);
     }
-    const char *key = r->quant.layout != QAT_LAYOUT_INT8          ? "layout"
-                      : r->quant.profile != QAT_PROFILE_TFLITE    ? "profile"
-                      : r->quant.forward != QAT_FORWARD_SIMULATED ? "forward"
-                      : r->quant.power_of_two                     ? "power_of_two"
-                      : r->quant.input_bits                       ? "input_bits"
-                      : qat_recipe_fraction(r) > 0
-                          ? "fraction"
-                          : key_of_ranges(r, "activation_ranges", r->quant.activation_ranges);
+    const char *key =
+        r->quant.layout != QAT_LAYOUT_INT8          ? "layout"
+        : r->quant.profile != QAT_PROFILE_TFLITE    ? "profile"
+        : r->quant.forward != QAT_FORWARD_SIMULATED ? "forward"
+        : r->quant.power_of_two                     ? "power_of_two"
+        : r->quant.input_bits                       ? "input_bits"
+        : qat_recipe_fraction(r) > 0
+            ? "fraction"
+            : key_of_ranges(r, "activation_ranges", r->quant.activation_ranges, is_observed);
     return key ? clash_in("quant", r, key, "activation_bits", why, err) : check_layers_wide(r, err);
 }
 

@@ -148,6 +148,28 @@ refuses "three stages" 2 'quant.inq_stages: 3 moments, not 4' \
 refuses "batch norm that moves frozen weights" 2 'conv1: inq freezes folded weights' \
     "$tools/qat-train" schemes.ini --set quant.weight_ranges=inq --set quant.bn_freeze_delay=10 --out bad
 
+# Training on integers: the forward pass is the engine's, byte for byte.
+for layout in uint8 int8; do
+    for ranges in tqt lsq pact three_sigma ema,quant.power_of_two=yes; do
+        run=integer-$layout-$ranges
+        settings=(--set "quant.layout=$layout" --set quant.forward=integer --set quant.input_bits=3)
+        for setting in $(tr , ' ' <<<"quant.activation_ranges=$ranges"); do
+            settings+=(--set "$setting")
+        done
+        case $ranges in pact) by=tqt ;; *) by=${ranges%%,*} ;; esac
+        settings+=(--set "quant.weight_ranges=$by")
+        check "$run: qat-train" "$tools/qat-train" ranges.ini "${settings[@]}" --out "$run" --threads 1
+        check "$run: qat-export" "$tools/qat-export" "$run/last.ckpt" "${plugin[@]}" "$run.qm"
+        has "$run: what was trained is what runs" '^training on integers against engine: [1-9][0-9]* bytes compared, 0 differing$' out.txt
+        check "$run: with two threads" "$tools/qat-train" ranges.ini "${settings[@]}" --out "$run-2" --threads 2
+        same "$run: the same checkpoint" "$run/last.ckpt" "$run-2/last.ckpt"
+    done
+done
+check "--json" "$tools/qat-export" integer-int8-tqt/last.ckpt "${plugin[@]}" integer.qm --json
+has "  has both counts" '"trained_bytes": [1-9][0-9]*, "trained_differing": 0,' out.txt
+check "in another profile" "$tools/qat-export" integer-int8-tqt/last.ckpt "${plugin[@]}" integer.qm --profile tflite
+if grep -q 'training on integers' out.txt; then not_ok "  the integers are others"; else ok "  the integers are others"; fi
+
 # Weights that oscillate are frozen; the codes in the model are those that were frozen.
 sed '/^\[quant.layer/,$d; s/^weight_bits.*/weight_bits = 3/; s/^lr .*/lr = 0.2/' ranges.ini >freeze.ini
 for layout in uint8 int8; do
