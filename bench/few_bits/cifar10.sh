@@ -76,9 +76,10 @@ simulated() { # simulated <cell...>: the last figure of the log, in percent, or 
         END { print last == "" ? "-" : last }' "$log"
 }
 
-differing() { # differing <cell...>: the share of bytes in which simulation and engine differ, in percent, or a dash
-    sed -n 's/^float32 simulation against engine: .* differ (\([0-9.]*\) %).*/\1/p' "$(folder "$@")/export.log" 2>/dev/null |
-        tail -n 1 | grep . || echo -
+differing() { # differing <cell...>: the share of bytes in which what was trained and the engine differ, in percent, or a dash
+    awk '/^float32 simulation against engine: / { sub(/^.* differ \(/, ""); share = $1 }
+        /^training on integers against engine: / { share = sprintf("%.3f", 100 * $9 / $6) }
+        END { print share == "" ? "-" : share }' "$(folder "$@")/export.log" 2>/dev/null || echo -
 }
 
 size() { # size <cell...>: of the .qm, in bytes, or a dash

@@ -131,8 +131,8 @@ qat_status qat_verifier_create(qat_verifier **verifier, const qat_qgraph *graph,
                                const qat_registry *registry, int max_batch, qat_error *err);
 /**
  * Compare the engine also with a training graph that runs on integers (QAT_FORWARD_INTEGER), in
- * eval mode. It is planned for max_batch samples, has the parameters of the eval graph, and is
- * borrowed.
+ * eval mode. It has the eval graph's inputs and parameters, is planned for max_batch samples, and
+ * is borrowed. Without an eval graph nothing is compared.
  */
 void qat_verifier_watch_integers(qat_verifier *verifier, qat_graph *training);
 void qat_verifier_free(qat_verifier *verifier);
@@ -235,11 +235,11 @@ typedef struct qat_export_result {
  * Make the bytes of a verified .qm from an eval graph (planned QAT_PLAN_KEEP for max_batch,
  * parameters copied): freeze, input table, known-answer test, write, certify, verify.
  *
- * QAT_ERR_MISMATCH in three cases. (1) The file does not hold what options->certify says; the
+ * QAT_ERR_MISMATCH in four cases. (1) The file does not hold what options->certify says; the
  * message names layer, field and both values. (2) A byte of a tensor differs between the engine and
  * the exact evaluation; the message names tensor, sample and both codes. (3) An integer layer is
- * further from its float original than its roundings explain. On failure result is zeroed, except
- * for compare and samples.
+ * further from its float original than its roundings explain. (4) A byte differs between the engine
+ * and options->integers. On failure result is zeroed, except for compare and samples.
  */
 qat_status qat_export(qat_export_result *result, qat_graph *eval, const qat_export_options *options,
                       qat_error *err);

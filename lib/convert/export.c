@@ -220,12 +220,17 @@ static qat_status judge_signal(const struct exporter *e, qat_export_result *resu
 static qat_status judge_bytes(const qat_export_result *result, qat_error *err)
 {
     const qat_compare *c = &result->compare;
-    if (!c->differing)
+    if (c->differing)
+        return qat_fail(err, QAT_ERR_MISMATCH,
+                        "export refused: %lld of %lld bytes differ between the engine and the "
+                        "exact evaluation, first in %s",
+                        (long long)c->differing, (long long)c->bytes, c->first);
+    if (!c->trained_differing)
         return QAT_OK;
     return qat_fail(err, QAT_ERR_MISMATCH,
-                    "export refused: %lld of %lld bytes differ between the engine and the exact "
-                    "evaluation, first in %s",
-                    (long long)c->differing, (long long)c->bytes, c->first);
+                    "export refused: %lld of %lld bytes differ between the engine and the training "
+                    "graph on integers",
+                    (long long)c->trained_differing, (long long)c->trained_bytes);
 }
 
 static qat_status verify_batch(struct exporter *e, int samples, qat_export_result *result,

@@ -2,7 +2,8 @@
  * The comparison that a model must pass before it is written. (1) The engine against the exact
  * evaluation, sample by sample, every byte of every tensor that an op writes (verify_lanes.c). (2)
  * The exact evaluation against the float layers, layer by layer (layers.c). (3) The ordinary
- * float32 simulation of the whole network; its differences are counted but cause no error.
+ * float32 simulation of the whole network; its differences are counted but cause no error. (4) What
+ * was trained on integers: the training graph runs once more, and every byte must be the engine's.
  */
 #include "convert/verify.h"
 
@@ -204,7 +205,7 @@ qat_status qat_verifier_batch(qat_verifier *v, const void *const *inputs,
     v->simulate = v->eval && real_inputs;
     if (!st && v->simulate)
         st = run_simulation(v, real_inputs, batch, err);
-    if (!st && v->integers && real_inputs)
+    if (!st && v->simulate && v->integers)
         st = run_integers(v, real_inputs, batch, err);
     if (st)
         return st;

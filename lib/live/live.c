@@ -3,9 +3,9 @@
  * when its bn_fold_train runs, because the statistics of the batch are known then. Without batch
  * norm, its codes are made together with its sums.
  *
- * If this batch is the first that a fake_quant observes, its grid is not known until all of the
+ * If this batch is the first that a quantizer observes, its grid is not known until all of the
  * batch is seen. Such a node is simulated in this step, and its codes are read off its values.
- * (After a batch norm this is not needed: its sums give the range in advance.) Layers after a
+ * (A fake_quant after a batch norm need not be: the sums give its range in advance.) Layers after a
  * dropout that do not accumulate are simulated too, while dropout scales the values it keeps: a
  * pool has no integers for two grids.
  */
@@ -92,7 +92,7 @@ static void observe(const fwd_layer *l, qat_fold_line line, const qat_run *run)
 static bool grid_after_bn(const fwd_layer *l, qat_fold_line line, const qat_run *run,
                           qat_qparams *p)
 {
-    if (fwd_is_quantizer(l->output))
+    if (fwd_quantizes_alone(l->output))
         return !qat_node_qparams(l->output, p, NULL);
     observe(l, line, run);
     *p = *qat_fake_quant_params(l->output);
@@ -177,13 +177,14 @@ static void run_batch_norm(fwd_graph *f, fwd_layer *l, const qat_run *run)
 static bool is_late(const qat_node *output)
 {
     qat_qparams p;
-    return fwd_is_quantizer(output) ? qat_node_qparams(output, &p, NULL) != QAT_OK
-                                    : qat_fake_quant_is_late(output);
+    return fwd_quantizes_alone(output) ? qat_node_qparams(output, &p, NULL) != QAT_OK
+                                       : qat_fake_quant_is_late(output);
 }
 
 static const qat_qparams *params_of(const qat_node *output)
 {
-    return fwd_is_quantizer(output) ? qat_quantizer_used(output, 0) : qat_fake_quant_params(output);
+    return fwd_quantizes_alone(output) ? qat_quantizer_used(output, 0)
+                                       : qat_fake_quant_params(output);
 }
 
 /** Must the codes be read off simulated values? */
@@ -244,7 +245,7 @@ static void run_other(fwd_graph *f, qat_node *node, const qat_run *run)
 {
     fwd_layer *end = f->ends[qat_tail_last(node)->index];
     if (ends_with_codes(f, end)) {
-        if (fwd_is_quantizer(node)) /* which observes, and keeps what its backward needs */
+        if (fwd_quantizes_alone(node)) /* which observes, and keeps what its backward needs */
             qat_node_forward(node, run);
         show(f, end);
         return;
@@ -371,17 +372,16 @@ static const qat_node *last_reader(const void *context, const qat_node *node)
     return NULL;
 }
 
-/** A quantizer, which is in no chain, gets its codes together with the sums, or after a batch norm.
- */
+/** A layer that accumulates gets its codes together with its sums, or after the batch norm. */
 static const qat_node *makes_codes(const void *context, const qat_node *node)
 {
     const fwd_layer *l = ((const fwd_graph *)context)->ends[node->index];
-    if (!l || l->kind != FWD_ACCUMULATE || !fwd_is_quantizer(node))
+    if (!l || l->kind != FWD_ACCUMULATE)
         return NULL;
     return l->bn ? l->bn : l->head;
 }
 
-/** A quantizer of weights observes them anew in its update. */
+/** A quantizer of weights observes them anew in its update, and the log of ranges asks for them. */
 static bool outlives_backward(const void *context, const qat_node *node)
 {
     const fwd_graph *f = context;

@@ -95,7 +95,7 @@ typedef struct fwd_graph {
     fwd_layer **heads;       /* by node: the accumulating layer with this head */
     fwd_layer **batch_norms; /* by node: the layer with this bn, or with this bias before a bn */
     fwd_layer **raws;        /* by node: the layer with this raw */
-    bool *observed;          /* by node: is it what a quantizer of weights observes? */
+    bool *observed;          /* by node: does a quantizer of weights read it? */
     void *scratch;           /* of all threads */
     size_t scratch_bytes;
     qat_qgraph *frozen; /* the layer that runs; the next one takes its memory */
@@ -158,9 +158,19 @@ void fwd_decode(fwd_graph *f, const qat_node *node);
  * Is it a quantizer of activations with learned ranges, or a user's? Other than fake_quant, it is
  * no part of a chain, and its backward reads what it quantized.
  */
-static inline bool fwd_is_quantizer(const qat_node *node)
+static inline bool fwd_quantizes_alone(const qat_node *node)
 {
     return qat_is_quantizer_op(node->op) && qat_node_quantizes(node, false);
+}
+
+/** The codes of this run have the parameters p, and as many bits as p's codes need. */
+static inline void fwd_set_grid(fwd_codes *codes, const qat_qparams *p)
+{
+    codes->p = *p;
+    codes->bits = 0;
+    while (p->hi - p->lo >= 1 << codes->bits)
+        codes->bits++;
+    codes->live = true;
 }
 
 static inline fwd_codes *fwd_codes_of(const fwd_graph *f, const qat_node *node)

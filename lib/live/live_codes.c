@@ -344,7 +344,7 @@ static void requantize_strip(void *context, size_t at, size_t n)
 static struct limits limits_of(const fwd_graph *f, const fwd_layer *l, const qat_qparams *p)
 {
     qat_qtensor const t = {.type = f->options->layout == QAT_LAYOUT_INT8 ? QI_S8 : QI_U8,
-                           .bits = (int)l->output->attrs[FQ_BITS],
+                           .bits = fwd_codes_of(f, l->output)->bits,
                            .scale = p->scale,
                            .zero_point = p->zero_point};
     struct limits m = {.zero_point = p->zero_point};
@@ -361,13 +361,12 @@ void fwd_requantize(fwd_graph *f, fwd_layer *l, const qat_qparams *p, bool codes
     const qat_node *z = l->bn ? l->bn->inputs[FOLDT_Z] : l->head;
     struct requantize r = {.l = l, .codes = codes ? out->bytes : NULL, .z = z->value, .line = line};
     if (codes) {
+        fwd_set_grid(out, p);
         r.limits = limits_of(f, l, p);
         r.split = l->fully_connected && f->options->profile == QAT_PROFILE_TFLITE;
         r.even = f->options->profile == QAT_PROFILE_ONNX;
         for (int c = 0; c < l->channels; c++)
             r.shifts_left |= l->wide.left[c] > 0;
-        out->p = *p;
-        out->live = true;
     }
     qat_run_strips(qat_shape_count(&l->head->shape), requantize_strip, &r);
 }
@@ -404,8 +403,7 @@ void fwd_encode(fwd_graph *f, const qat_node *node, const qat_qparams *p)
 {
     fwd_codes *codes = fwd_codes_of(f, node);
     struct conversion c = {.values = node->value, .codes = codes->bytes, .p = *p};
-    codes->p = *p;
-    codes->live = true;
+    fwd_set_grid(codes, p);
     qat_run_strips(qat_shape_count(&node->shape), encode_strip, &c);
 }
 

@@ -155,8 +155,7 @@ static bool same_grid(const qat_qparams *a, const qat_qparams *b)
 qat_status fwd_other(fwd_graph *f, fwd_layer *l, const qat_qparams *p, qat_error *err)
 {
     fwd_codes *out = fwd_codes_of(f, l->output);
-    out->p = *p;
-    out->live = true;
+    fwd_set_grid(out, p);
     const fwd_codes *in = fwd_codes_of(f, l->head);
     if (l->kind == FWD_REQUANTIZE && !l->activation && same_grid(&in->p, p)) {
         memcpy(out->bytes, in->bytes, qat_shape_count(&l->output->shape));

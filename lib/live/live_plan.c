@@ -288,11 +288,13 @@ static qat_status add_layer(fwd_graph *f, const fwd_layer *layer, qat_error *err
 static qat_status find_at(fwd_graph *f, qat_node *node, qat_error *err)
 {
     fwd_layer l;
-    if (node->op == &qat_op_fake_quant || fwd_is_quantizer(node)) {
+    if (node->op == &qat_op_fake_quant || fwd_quantizes_alone(node)) {
         l = layer_of(node);
         l.kind = kind_of(f, &l);
     } else if (qat_has_role(node, QAT_ROLE_PASS) && fwd_codes_of(f, node->inputs[0])->has) {
         l = (fwd_layer){.kind = FWD_PASS, .head = node, .output = node};
+    } else if (qat_node_quantizes(node, false)) {
+        return refuse(node, "has codes by a rule of its own", err);
     } else {
         return QAT_OK;
     }
@@ -322,7 +324,7 @@ qat_status fwd_find(fwd_graph *f, qat_error *err)
     f->raws = f->batch_norms + n;
     for (int i = 0; i < f->nodes; i++) {
         const qat_node *node = qat_graph_node(f->graph, i);
-        if (qat_is_quantizer_op(node->op) && qat_node_quantizes(node, true))
+        if (qat_node_quantizes(node, true))
             f->observed[node->inputs[0]->index] = true;
     }
     for (int i = 0; !st && i < f->nodes; i++)

@@ -89,7 +89,9 @@ static qat_status check_layers_forward(const qat_recipe *r, qat_error *err)
 
 static qat_status check_forward(const qat_recipe *r, qat_error *err)
 {
-    static const char why[] = "integers need the nearest code of each value (ema, tqt, lsq, pact)";
+    static const char nearest[] =
+        "integers need the nearest code of each value (ema, tqt, lsq, pact)";
+    static const char fixed[] = "training on integers has no such changes of weights and bits";
     if (!r->quant.enabled || r->quant.forward != QAT_FORWARD_INTEGER)
         return QAT_OK;
     const char *key =
@@ -97,15 +99,17 @@ static qat_status check_forward(const qat_recipe *r, qat_error *err)
     if (!key)
         key = key_of_ranges(r, "activation_ranges", r->quant.activation_ranges,
                             qat_quant_has_integers);
-    if (!key && r->quant.dampen > 0)
+    if (key)
+        return clash_in("quant", r, key, "forward", nearest, err);
+    if (r->quant.dampen > 0)
         key = "dampen";
-    if (!key && r->quant.freeze_threshold > 0)
+    else if (r->quant.freeze_threshold > 0)
         key = "freeze_threshold";
-    if (!key && *r->quant.weight_bits_schedule)
+    else if (*r->quant.weight_bits_schedule)
         key = "weight_bits_schedule";
-    if (!key && *r->quant.activation_bits_schedule)
+    else if (*r->quant.activation_bits_schedule)
         key = "activation_bits_schedule";
-    return key ? clash_in("quant", r, key, "forward", why, err) : check_layers_forward(r, err);
+    return key ? clash_in("quant", r, key, "forward", fixed, err) : check_layers_forward(r, err);
 }
 
 /* ------------------------------------------------------------------ [quant] activation_bits = 16

@@ -189,6 +189,7 @@ static const char *const forwards[] = {
     "quant.power_of_two=yes",
     "quant.forward=integer",
     "quant.forward=integer,quant.quant_delay=0",
+    "quant.forward=integer,quant.quant_delay=0,quant.learn_delay=1,quant.ranges=tqt",
     "quant.forward=integer,quant.bn_fold=one_pass",
     "quant.forward=integer,quant.layout=int8,quant.profile=tflite",
     "data.threads=1,data.prefetch=2",

@@ -2,11 +2,13 @@
  * Values that are kept as codes: one byte each instead of four (engine.h). In a training plan the
  * reals of such a node have memory only while a node reads them. They are made again each time:
  *
- *     node x                codes  [i ......................................... 2n - 1 - i]
+ *     node x                codes  [m ......................................... 2n - 1 - i]
  *     its own forward       reals  [i]                                [2n - 1 - i]
  *     consumer c            reals       [c]                 [2n - 1 - c]
  *                                       forward, unless     backward
  *                                       it reads codes
+ *
+ * m is where the codes are made: i, or before (engine.h, makes_codes).
  *
  * Neighbouring nodes whose only data input is the same (the two convolutions of a two_pass layer)
  * share its reals in backward. The later node runs first and makes them.
@@ -155,7 +157,7 @@ int qat_core_code_buffers(const qat_graph *graph, pack_buffer *buffers)
             buffers[n++] =
                 (pack_buffer){.bytes = qat_shape_count(&core->node.shape) + CORE_CODES_SLACK,
                               .start = train ? made : 0,
-                              .end = train ? last - 1 - made : last,
+                              .end = train ? last - 1 - at : last,
                               .owner = i,
                               .kind = CORE_CODES};
         if (note_bytes(graph, &core->node))

@@ -42,7 +42,7 @@ typedef struct qat_engine {
      */
     size_t (*note_bytes)(const void *context, const qat_node *node);
     const qat_node *(*last_reader)(const void *context, const qat_node *node);
-    /** Does an update read the node's value, after backward? NULL: none does. */
+    /** Is the node's value read after backward, by an update or a log? NULL: no value is. */
     bool (*outlives_backward)(const void *context, const qat_node *node);
     /** Set node->value from its codes. */
     void (*decode)(void *context, const qat_node *node);

@@ -32,13 +32,19 @@ struct net {
     bool has_bias;
 };
 
-static void build(struct net *n, bool one_pass, qat_layout layout, bool has_bias)
+static qat_quant_options options_of(bool one_pass, qat_layout layout)
 {
-    qat_error err;
     qat_quant_options o = qat_quant_defaults();
     o.bn_fold = one_pass ? QAT_FOLD_ONE_PASS : QAT_FOLD_TWO_PASS;
     o.layout = layout;
     o.forward = QAT_FORWARD_INTEGER;
+    return o;
+}
+
+static void build_with(struct net *n, const qat_quant_options *options, bool has_bias)
+{
+    qat_error err;
+    qat_quant_options const o = *options;
     n->has_bias = has_bias;
     ck_assert_int_eq(qat_registry_create(&n->registry, &err), QAT_OK);
     ck_assert_int_eq(qat_graph_create(&n->plain, n->registry, &err), QAT_OK);
@@ -55,6 +61,12 @@ static void build(struct net *n, bool one_pass, qat_layout layout, bool has_bias
                   err.message);
     qat_graph_init_params(n->training, 11);
     n->loss = qat_graph_find(n->training, "loss");
+}
+
+static void build(struct net *n, bool one_pass, qat_layout layout, bool has_bias)
+{
+    qat_quant_options const o = options_of(one_pass, layout);
+    build_with(n, &o, has_bias);
 }
 
 static void tear_down(struct net *n)
@@ -412,6 +424,54 @@ START_TEST(test_gradients_from_codes_alone)
 END_TEST
 
 /** Settings that integers cannot compute are refused. The message names the key. */
+/** The gradients of learned ranges after some steps: of the activation, and of all weights. */
+static int learned_gradients(qat_forward forward, int number, float *to)
+{
+    static const char *const quantizers[] = {"tqt", "lsq"};
+    struct net n = {0};
+    int count = 0;
+    qat_quant_options o = options_of(number & 1, number & 2 ? QAT_LAYOUT_INT8 : QAT_LAYOUT_UINT8);
+    o.forward = forward;
+    o.weight_bits = o.activation_bits = 4; /* with fractions: both forwards have the same codes */
+    o.learn_delay = 1;
+    strcpy(o.weight_ranges, quantizers[number >> 2 & 1]);
+    strcpy(o.activation_ranges, quantizers[number >> 2 & 1]);
+    build_with(&n, &o, false);
+    for (int step = 0; step < 3; step++) {
+        qat_run const run = {.mode = QAT_MODE_TRAIN, .step = step};
+        fill(value(&n, "x"), BATCH * SIDE * SIDE * IN, step, 0.9f, 0.05f);
+        qat_graph_forward(n.training, &run);
+        qat_graph_backward(n.training, n.loss, &run);
+        qat_graph_update(n.training, &run);
+    }
+    for (int i = 0; i < qat_graph_nodes(n.training); i++) {
+        const qat_node *node = qat_graph_node(n.training, i);
+        size_t const length = strlen(node->name);
+        if (length > 8 && !strcmp(node->name + length - 8, "/learned"))
+            for (size_t k = 0; k < qat_shape_count(&node->shape); k++)
+                to[count++] = node->grad[k];
+    }
+    tear_down(&n);
+    return count;
+}
+
+/** They are those of the simulation, where both have the same codes. */
+START_TEST(test_gradients_of_learned_ranges)
+{
+    float on_integers[64], simulated[64];
+    int const n = learned_gradients(QAT_FORWARD_INTEGER, _i, on_integers);
+    ck_assert_int_eq(learned_gradients(QAT_FORWARD_SIMULATED, _i, simulated), n);
+    ck_assert_int_gt(n, 1);
+    float most = 0;
+    for (int i = 0; i < n; i++)
+        most = fmaxf(most, fabsf(simulated[i]));
+    ck_assert(most > 0);
+    for (int i = 0; i < n; i++)
+        ck_assert_msg(fabsf(on_integers[i] - simulated[i]) <= 2e-3f * most, "value %d: %g, not %g",
+                      i, (double)on_integers[i], (double)simulated[i]);
+}
+END_TEST
+
 static void refuse(const qat_quant_options *o, const char *message)
 {
     struct net n = {0};
@@ -465,6 +525,7 @@ int main(void)
     tcase_add_test(tcase, test_notes_of_reals);
     tcase_add_test(tcase, test_a_step_on_integers_takes_less_memory);
     tcase_add_test(tcase, test_gradients_from_codes_alone);
+    tcase_add_loop_test(tcase, test_gradients_of_learned_ranges, 0, 8);
     tcase_add_test(tcase, test_refused);
     suite_add_tcase(suite, tcase);
     return test_run_suite(suite);

@@ -403,9 +403,10 @@ START_TEST(test_integer_forward)
     refuse(INTEGER "ranges = ema\nactivation_ranges = none\n",
            "r.ini:5: quant.activation_ranges = none cannot be combined with quant.forward = "
            "integer: integers need the nearest code of each value (ema, tqt, lsq, pact)");
-    refuse(INTEGER "dampen = 0.1\n", "r.ini:4: quant.dampen = 0.1 cannot be combined "
-                                     "with quant.forward = integer: integers need the nearest "
-                                     "code of each value (ema, tqt, lsq, pact)");
+    refuse(
+        INTEGER "dampen = 0.1\n",
+        "r.ini:4: quant.dampen = 0.1 cannot be combined with quant.forward = integer: training on "
+        "integers has no such changes of weights and bits");
     refuse(INTEGER "[quant.layer a*]\nweight_bits = 4\nfloat = yes\n",
            "r.ini:4: [quant.layer a*] float = yes cannot be combined with quant.forward = integer");
     refuse(INTEGER "[quant.layer a*]\nweight_ranges = twn\n",
