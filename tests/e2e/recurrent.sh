@@ -25,5 +25,11 @@ for cell in gru lstm; do
     check "$cell: a sequence" "$tools/qat-run" --steps --input whole.npy --output whole-$cell.npy $cell.qm
     check "$cell: its first frames" "$tools/qat-run" --steps --input begin.npy --output begin-$cell.npy $cell.qm
     check "$cell: the same answers to them" cmp -n $((9 * 10)) -i 128 begin-$cell.npy whole-$cell.npy
+    for ranges in ema tqt; do # weights have a reader in each frame
+        check "$cell: trained on integers, $ranges" "$tools/qat-train" "$recipe" --out $cell-$ranges --set train.steps=4 \
+            --set data.train_count=64 --set quant.forward=integer --set quant.quant_delay=0 --set quant.learn_delay=1 --set quant.ranges=$ranges
+        check "$cell: export" "$tools/qat-export" $cell-$ranges/last.ckpt integers.qm --samples 20
+        has "$cell: what was trained is what runs" '^training on integers against engine: [1-9][0-9]* bytes compared, 0 differing$' out.txt
+    done
 done
 exit $failed

@@ -111,10 +111,11 @@ static void value_lifetime(const qat_graph *graph, core_node *core, size_t bytes
         b->start = 0;
 }
 
+/** An engine reads what the forward of weights left for each of their readers. */
 static void scratch_lifetime(const qat_node *node, int i, int last, bool grad, pack_buffer *b)
 {
-    int const backward = last - 1 - i;
-    live(b, node->scratch_bytes, i, node->op->update ? last : grad ? backward : i);
+    int const backward = last - 1 - i, forward = node->graph->engine ? last : i;
+    live(b, node->scratch_bytes, i, node->op->update ? last : grad ? backward : forward);
     if (b->end == backward && backward > i + 1 && node->op->forgets_scratch) {
         b->pause = i;
         b->resume = backward;
