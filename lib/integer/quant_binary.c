@@ -261,8 +261,16 @@ static uint8_t even_code(float value, int32_t lo, int32_t hi)
     return (uint8_t)(code < (float)lo ? lo : code > (float)hi ? hi : (int32_t)code);
 }
 
-/** add and mul of QI_ROUND_EVEN: the code depends on two bytes, which have 65536 answers. */
-static void even_sample(const qat_exact_call *call, int sample, const uint8_t *answers)
+/** add and mul of QI_ROUND_EVEN: what each byte of an input stands for, and the output. */
+struct even {
+    float a[256], b[256];
+    float m, z;
+    int32_t lo, hi;
+};
+
+typedef uint8_t even_fn(const struct even *e, uint8_t a, uint8_t b);
+
+static void even_sample(const qat_exact_call *call, int sample, const struct even *e, even_fn *fn)
 {
     const qat_qtensor *y = qat_exact_output(call);
     const uint8_t *a = qat_exact_in(call, 0, sample), *b = qat_exact_in(call, 1, sample);
@@ -275,8 +283,13 @@ static void even_sample(const qat_exact_call *call, int sample, const uint8_t *a
         const uint8_t *row_a = a + row_offset(y, step_a, row);
         const uint8_t *row_b = b + row_offset(y, step_b, row);
         for (size_t i = 0; i < width; i++)
-            *out++ = answers[row_a[i * step_a[y->rank - 1]] * 256 + row_b[i * step_b[y->rank - 1]]];
+            *out++ = fn(e, row_a[i * step_a[y->rank - 1]], row_b[i * step_b[y->rank - 1]]);
     }
+}
+
+static uint8_t even_sum(const struct even *e, uint8_t a, uint8_t b)
+{
+    return even_code(fmaf(e->m, e->a[a], e->b[b]), e->lo, e->hi);
 }
 
 static void even_add_sample(const qat_exact_call *call, int sample)
@@ -286,31 +299,36 @@ static void even_add_sample(const qat_exact_call *call, int sample)
     float const m1 = qat_even_multiplier(p[1], p[2]), m2 = qat_even_multiplier(p[3], p[4]);
     float const z2 = m2 * (float)b->zero_point, zeros = fmaf(m1, (float)a->zero_point, z2);
     float const c = (float)qat_exact_output(call)->zero_point - zeros;
-    uint8_t answers[256 * 256];
-    for (int i = 0; i < 256; i++)
-        for (int k = 0; k < 256; k++) {
-            float const second = fmaf(m2, (float)qat_qtensor_code(b, (uint8_t)k), c);
-            float const value = fmaf(m1, (float)qat_qtensor_code(a, (uint8_t)i), second);
-            answers[i * 256 + k] = even_code(value, p[7], p[8]);
-        }
-    even_sample(call, sample, answers);
+    struct even e = {.m = m1, .lo = p[7], .hi = p[8]};
+    for (int i = 0; i < 256; i++) {
+        e.a[i] = (float)qat_qtensor_code(a, (uint8_t)i);
+        e.b[i] = fmaf(m2, (float)qat_qtensor_code(b, (uint8_t)i), c);
+    }
+    even_sample(call, sample, &e, even_sum);
+}
+
+static uint8_t even_product(const struct even *e, uint8_t a, uint8_t b)
+{
+    float const product = e->a[a] * e->b[b] * e->m; /* of two differences: exact */
+    float const value = product + e->z;
+    return even_code(value, e->lo, e->hi);
 }
 
 static void even_mul_sample(const qat_exact_call *call, int sample)
 {
     const int32_t *p = call->op->params;
-    float const m = qat_even_multiplier(p[0], p[1]), z = (float)qat_exact_output(call)->zero_point;
     int32_t a[256], b[256];
-    uint8_t answers[256 * 256];
+    struct even e = {.m = qat_even_multiplier(p[0], p[1]),
+                     .z = (float)qat_exact_output(call)->zero_point,
+                     .lo = p[2],
+                     .hi = p[3]};
     qat_exact_differences(qat_exact_input(call, 0), a);
     qat_exact_differences(qat_exact_input(call, 1), b);
-    for (int i = 0; i < 256; i++)
-        for (int k = 0; k < 256; k++) {
-            float const product = (float)(a[i] * b[k]) * m;
-            float const value = product + z;
-            answers[i * 256 + k] = even_code(value, p[2], p[3]);
-        }
-    even_sample(call, sample, answers);
+    for (int i = 0; i < 256; i++) {
+        e.a[i] = (float)a[i];
+        e.b[i] = (float)b[i];
+    }
+    even_sample(call, sample, &e, even_product);
 }
 
 static void add_sample(const qat_exact_call *call, int sample)
