@@ -13,8 +13,8 @@
  * the planner makes their rows parts of the whole tensor (infer/model/share.c).
  *
  * Tensors of at most 4 bits can lie packed, two codes in a byte (pack.c). Then every op that makes
- * or reads one is a stage: of such a tensor a band is unpacked at a time, and no row is computed
- * twice.
+ * or reads one is a stage. A band of such a tensor is unpacked at a time. No row is computed twice,
+ * but rows that two bands need are unpacked twice.
  */
 #ifndef QAT_BANDS_BANDS_H
 #define QAT_BANDS_BANDS_H
