@@ -63,7 +63,7 @@ static void rescale_params(const qat_node *node, const qat_grid *from)
 
 static void set_bits(qat_node *node, int least, bool rescale)
 {
-    bool const has_params = node->op->attrs == qat_quantizer_attrs;
+    bool const has_params = qat_is_quantizer_op(node->op);
     double *last = final_bits_of(node);
     if (!last)
         return;

@@ -49,7 +49,7 @@ qat_node *qz_frozen_of(const qat_node *node)
 
 bool qat_weights_freeze(const qat_node *quantizer)
 {
-    return !qat_node_quantizer(quantizer)->qparams && quantizer->op->attrs == qat_quantizer_attrs &&
+    return !qat_node_quantizer(quantizer)->qparams && qat_is_quantizer_op(quantizer->op) &&
            qz_frozen_of(quantizer);
 }
 

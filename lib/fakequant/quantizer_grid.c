@@ -128,7 +128,7 @@ bool qat_is_range(const char *param)
 
 qat_node *qat_node_learned(const qat_node *node)
 {
-    bool const learns = node->op && node->op->attrs == qat_quantizer_attrs;
+    bool const learns = qat_is_quantizer_op(node->op);
     return learns && qz_learned_values(node) > 0 ? node->inputs[QZ_LEARNED] : NULL;
 }
 

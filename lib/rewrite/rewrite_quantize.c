@@ -33,7 +33,7 @@ const qat_op *rw_quantizer_op(const qat_op *named, const rw_settings *settings)
 void rw_learning_attrs(const rw_maker *m, const qat_op *op, const rw_settings *settings,
                        double attrs[QAT_MAX_ATTRS])
 {
-    if (op->attrs != qat_quantizer_attrs)
+    if (!qat_is_quantizer_op(op))
         return;
     attrs[QZ_LEARN] = (double)rw_delay(m, m->options->learn_delay);
     attrs[QZ_DECAY] = m->options->ema_decay;

@@ -207,7 +207,7 @@ static qat_status check_freezing(const rw_analysis *a, qat_error *err)
         const qat_node *node = qat_graph_node(a->graph, i);
         const rw_settings *s = &a->settings[i];
         if (quantizes_weights(node) && !s->is_float && rw_freezes(s) &&
-            rw_quantizer_op(s->weights, s)->attrs != qat_quantizer_attrs)
+            !qat_is_quantizer_op(rw_quantizer_op(s->weights, s)))
             return qat_fail(err, QAT_ERR_ARGUMENT,
                             "%s: quant.freeze_threshold cannot freeze weights by %s, only those by "
                             "ema, tqt, lsq or a plugin's quantizer",
