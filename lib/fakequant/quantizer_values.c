@@ -95,21 +95,33 @@ QAT_VECTOR static void pass_inside(struct bounds b, const float *x, const float 
     }
 }
 
-/** Sum lane by lane. The last values that do not fill a row of lanes are left out. */
-QAT_VECTOR static void sum_lanes(struct bounds b, const float *x, const float *y, const float *grad,
-                                 size_t n, double inside[LANES], double below[LANES],
-                                 double above[LANES])
+/* Terms of the sums, a loop apart from the sums: gcc vectorizes neither where they are one. */
+enum { CHUNK = 512 };
+struct terms {
+    float inside[CHUNK], below[CHUNK], above[CHUNK];
+};
+
+QAT_VECTOR static void find_terms(struct bounds b, const float *restrict x, const float *restrict y,
+                                  const float *restrict grad, size_t n, struct terms *restrict t)
 {
-    for (size_t i = 0; i + LANES <= n; i += LANES)
-        for (size_t l = 0; l < LANES; l++) {
-            float const v = x[i + l], g = grad[i + l], u = v / b.scale;
-            float const error = g * ((y[i + l] - v) / b.scale);
-            float const low = u < b.low ? g : 0, high = u >= b.high ? g : 0;
-            float const within = u < b.high ? error : 0;
-            inside[l] += (double)(u >= b.low ? within : 0);
-            below[l] += (double)low;
-            above[l] += (double)high;
-        }
+    for (size_t i = 0; i < n; i++) {
+        float const g = grad[i], u = x[i] / b.scale;
+        float const error = g * ((y[i] - x[i]) / b.scale);
+        float const within = u < b.high ? error : 0;
+        t->inside[i] = u >= b.low ? within : 0;
+        t->below[i] = u < b.low ? g : 0;
+        t->above[i] = u >= b.high ? g : 0;
+    }
+}
+
+QAT_VECTOR static void add_terms(const float *restrict t, size_t n, double lanes[restrict LANES])
+{
+    size_t const whole = n - n % LANES;
+    for (size_t i = 0; i < whole; i += LANES)
+        for (size_t l = 0; l < LANES; l++)
+            lanes[l] += (double)t[i + l];
+    for (size_t i = whole; i < n; i++)
+        lanes[i - whole] += (double)t[i];
 }
 
 void qat_range_gradient(const qat_qparams *p, float margin, const float *x, const float *y,
@@ -117,17 +129,16 @@ void qat_range_gradient(const qat_qparams *p, float margin, const float *x, cons
 {
     struct bounds const b = bounds_of(p, margin);
     double inside[LANES] = {0}, below[LANES] = {0}, above[LANES] = {0};
-    float tail[3][LANES] = {{0}}; /* x = 0 gives nothing where grad = 0 */
-    size_t const left = n % LANES, whole = n - left;
-    for (size_t i = 0; i < left; i++) {
-        tail[0][i] = x[whole + i];
-        tail[1][i] = y[whole + i];
-        tail[2][i] = grad[whole + i];
-    }
+    struct terms t;
     if (dx)
         pass_inside(b, x, grad, n, dx);
-    sum_lanes(b, x, y, grad, n, inside, below, above);
-    sum_lanes(b, tail[0], tail[1], tail[2], LANES, inside, below, above);
+    for (size_t at = 0; at < n; at += CHUNK) {
+        size_t const here = n - at < CHUNK ? n - at : CHUNK;
+        find_terms(b, x + at, y + at, grad + at, here, &t);
+        add_terms(t.inside, here, inside);
+        add_terms(t.below, here, below);
+        add_terms(t.above, here, above);
+    }
     for (size_t l = 0; l < LANES; l++) {
         sums->inside += inside[l];
         sums->below += below[l];
