@@ -12,6 +12,7 @@
 #ifndef QAT_BUDGET_H
 #define QAT_BUDGET_H
 
+#include "qat/export.h"
 #include "qat/train.h"
 
 #ifdef __cplusplus
@@ -83,8 +84,8 @@ const qat_budget_layer *qat_budget_layer_at(const qat_budget *budget, int i);
 const qat_budget_point *qat_budget_chosen(const qat_budget *budget);
 /** The bytes of its .qm that are not weights. */
 int64_t qat_budget_other_flash(const qat_budget *budget);
-/** The bytes of RAM that it needs on a device: arena and model memory. */
-int64_t qat_budget_ram(const qat_budget *budget);
+/** The RAM that it needs on a device, made to fit budget.ram as by qat_fit_ram. */
+const qat_ram_plan *qat_budget_ram(const qat_budget *budget);
 /** How many points the curve has, and point i, by rising flash. */
 int qat_budget_points(const qat_budget *budget);
 const qat_budget_point *qat_budget_point_at(const qat_budget *budget, int i);

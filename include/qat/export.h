@@ -78,13 +78,14 @@ qat_status qat_npz_write_float(const qat_graph *graph, const qat_write_options *
 
 /** What a model that was made to fit takes. */
 typedef struct qat_ram_plan {
-    size_t ram, ram_before;    /* qi_model_ram: in bands, and without them */
-    int64_t macs, macs_before; /* multiply-adds of a run (qi_model_macs): rows that two bands need
-                                  count twice, and a value that is copied or packed as one */
-    int layers, bands;         /* layers in bands; 0: the model fits without bands */
-    int32_t rows;              /* of the last of these layers, in a band; of packed tensors */
-    char last[QAT_NAME_MAX];   /* the name of this layer */
-    int packed;                /* tensors of few bits that are packed; layers is 0 then */
+    size_t ram, ram_before;     /* qi_model_ram: in bands, and without them */
+    size_t bytes, bytes_before; /* of the .qm */
+    int64_t macs, macs_before;  /* multiply-adds of a run (qi_model_macs): rows that two bands need
+                                   count twice, and a value that is copied or packed as one */
+    int layers, bands;          /* layers in bands; 0: the model fits without bands */
+    int32_t rows;               /* of the last of these layers, in a band; of packed tensors */
+    char last[QAT_NAME_MAX];    /* the name of this layer */
+    int packed;                 /* tensors of few bits that are packed; layers is 0 then */
 } qat_ram_plan;
 
 /**
@@ -93,9 +94,10 @@ typedef struct qat_ram_plan {
  * packed, two codes in a byte, and the layers that make or read them run in bands. Its outputs are
  * the same, byte for byte. Of the ways that fit, the one with the fewest multiply-adds is taken.
  *
- * QAT_ERR_LIMIT if there is none; the message says the least RAM that was found.
+ * QAT_ERR_LIMIT if there is none; the message and plan->ram say the least RAM that was found.
  *
- * @param fitted  the model in bands; close it with qi_host_close. NULL if it fits as it is
+ * @param fitted  receives the model in bands, to be closed with qi_host_close; NULL if it fits as
+ *                it is. May be NULL: then only the plan is made
  * @param limit   bytes
  */
 qat_status qat_fit_ram(qi_host **fitted, const qi_host *model, size_t limit, qat_ram_plan *plan,

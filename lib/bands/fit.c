@@ -174,8 +174,8 @@ static qat_status try_sizes(search *s, qat_error *err)
 
 /* ------------------------------------------------------------------ writing */
 
-static qat_status write_best(const qi_host *host, const search *s, const qi_kernel_list *kernels,
-                             uint8_t **bytes, size_t *count, qat_error *err)
+static qat_status write_best(const qi_host *host, const search *s, uint8_t **bytes, size_t *count,
+                             qat_error *err)
 {
     static const qat_qm_form form;
     qat_banded banded;
@@ -184,20 +184,20 @@ static qat_status write_best(const qi_host *host, const search *s, const qi_kern
         return st;
     st = qat_qm_write_graph(host, banded.graph, &form, bytes, count, err);
     qat_banded_free(&banded);
-    if (!st)
-        st = qat_banded_check(host, *bytes, *count, s->best.ram, kernels, err);
     return st;
 }
 
 /* ------------------------------------------------------------------ all */
 
-static qat_status refuse(const search *s, size_t ram, qat_error *err)
+static qat_status refuse(const search *s, qat_ram_plan *plan, qat_error *err)
 {
+    size_t const ram = plan->ram_before;
     if (!s->least.is_there || s->least.ram >= ram)
         return qat_fail(
             err, QAT_ERR_LIMIT,
             "the model needs %zu bytes of RAM, but only %zu are allowed; nothing would save any",
             ram, s->limit);
+    plan->ram = s->least.ram;
     return qat_fail(
         err, QAT_ERR_LIMIT,
         "the model needs %zu bytes of RAM, but only %zu are allowed; it can be made to need %zu",
@@ -220,14 +220,16 @@ static void tell(qat_ram_plan *plan, const search *s)
 }
 
 /** Search and write, with the model opened as a device has it. */
-static qat_status fit(const qi_host *host, const qi_host *device, size_t limit,
-                      const qi_kernel_list *kernels, uint8_t **bytes, size_t *count,
-                      qat_ram_plan *plan, qat_error *err)
+static qat_status fit(const qi_host *host, const qi_host *device, size_t limit, uint8_t **bytes,
+                      size_t *count, qat_ram_plan *plan, qat_error *err)
 {
     qat_qgraph *graph = NULL;
     search s = {.device = qi_host_model(device), .limit = limit};
-    *plan = (qat_ram_plan){.ram = qi_model_ram(s.device), .macs = qi_model_macs(s.device)};
+    *plan = (qat_ram_plan){.ram = qi_model_ram(s.device),
+                           .bytes = qm_u32(s.device->qm + QM_AT_FILE_BYTES),
+                           .macs = qi_model_macs(s.device)};
     plan->ram_before = plan->ram;
+    plan->bytes_before = plan->bytes;
     plan->macs_before = plan->macs;
     if (plan->ram <= limit)
         return QAT_OK;
@@ -241,11 +243,13 @@ static qat_status fit(const qi_host *host, const qi_host *device, size_t limit,
     if (!st)
         st = try_sizes(&s, err);
     if (!st && !s.best.is_there)
-        st = refuse(&s, plan->ram, err);
+        st = refuse(&s, plan, err);
     if (!st)
-        st = write_best(host, &s, kernels, bytes, count, err);
-    if (!st)
+        st = write_best(host, &s, bytes, count, err);
+    if (!st) {
         tell(plan, &s);
+        plan->bytes = *count;
+    }
     qat_qgraph_free(graph);
     return st;
 }
@@ -273,15 +277,19 @@ qat_status qat_fit_ram(qi_host **fitted, const qi_host *host, size_t limit, qat_
     qi_host *device = NULL;
     qat_error ignored;
     err = err ? err : &ignored;
-    *fitted = NULL;
+    if (fitted)
+        *fitted = NULL;
     *plan = (qat_ram_plan){0};
     qat_status st = kernels_of(model, &list, err);
     if (!st)
         st = qat_engine_open(&device, model->qm, qm_u32(model->qm + QM_AT_FILE_BYTES), &list,
                              "scalar", err);
     if (!st)
-        st = fit(host, device, limit, &list, &bytes, &count, plan, err);
-    if (!st && bytes)
+        st = fit(host, device, limit, &bytes, &count, plan, err);
+    bool const is_wanted = bytes && fitted;
+    if (!st && is_wanted)
+        st = qat_banded_check(host, bytes, count, plan->ram, &list, err);
+    if (!st && is_wanted)
         st = qat_engine_open(fitted, bytes, count, &list, NULL, err);
     qi_host_close(device);
     free((void *)list.kernels);

@@ -87,9 +87,15 @@ static double choose_group(const pricing *p, int i)
 
 /* ------------------------------------------------------------------ prices */
 
-static bool fits(const budget_sums *s, const budget_limits *limits)
+static bool keeps(const pricing *p, int dimension)
 {
-    return s->bytes <= limits->bytes && s->macs_bits <= limits->macs_bits;
+    return dimension ? p->sums.macs_bits <= p->limits->macs_bits
+                     : p->sums.bytes <= p->limits->bytes;
+}
+
+static bool fits(const pricing *p)
+{
+    return keeps(p, 0) && keeps(p, 1) && budget_meets_cuts(p->limits, p->n, p->choice);
 }
 
 /** Choose by the prices; keep the choice if it fits and is better. */
@@ -98,16 +104,10 @@ static void choose(pricing *p)
     for (int i = 0; i < p->n; i++)
         (void)choose_group(p, i);
     p->sums = budget_sums_of(p->items, p->n, p->choice);
-    if (!fits(&p->sums, p->limits) || p->sums.loss >= p->loss)
+    if (!fits(p) || p->sums.loss >= p->loss)
         return;
     p->loss = p->sums.loss;
     memcpy(p->good, p->choice, (size_t)p->n * sizeof *p->good);
-}
-
-static bool keeps(const pricing *p, int dimension)
-{
-    return dimension ? p->sums.macs_bits <= p->limits->macs_bits
-                     : p->sums.bytes <= p->limits->bytes;
 }
 
 /** The least price of one dimension, by halving, at which its limit is kept. */

@@ -3,8 +3,7 @@
  * be kept at all.
  *
  * Bytes of weights follow from their bits; everything else in the file does not depend on them, but
- * on the bits of outputs that are concatenated. Where the arena depends on the bits of single
- * layers, the choices that would make it too large are removed.
+ * on the bits of outputs that are concatenated. ram.c has the RAM.
  */
 #include "budget/search.h"
 
@@ -105,14 +104,11 @@ qat_status budget_recipe_of(qat_recipe **made, const qat_recipe *recipe, const b
     return st;
 }
 
-/* ------------------------------------------------------------------ needs of one choice */
+/* ------------------------------------------------------------------ the file of a choice */
 
-typedef struct needs {
-    int64_t file, ram;
-} needs;
-
-static qat_status needs_of(needs *n, const qat_budget *b, const budget_meter *m, const int *choice,
-                           budget_bits bits, qat_error *err)
+/** The size of the .qm, all weights with 8 bits. */
+static qat_status file_of(int64_t *bytes, const qat_budget *b, const budget_meter *m,
+                          const int *choice, qat_error *err)
 {
     const qat_dataset_info *info = qat_dataset_info_of(m->data);
     const qat_task *task = m->input.task;
@@ -121,16 +117,14 @@ static qat_status needs_of(needs *n, const qat_budget *b, const budget_meter *m,
     int const count = labelled ? m->input.classes + (first != NULL) : 0;
     const char **labels = calloc((size_t)count + 1, sizeof *labels);
     qat_recipe *recipe = NULL;
-    qat_device_needs device;
     if (!labels)
         return qat_out_of_memory(err, "budget");
     for (int i = 0; i < count; i++)
         labels[i] = first && i == 0 ? first : info->labels[i - (first != NULL)];
-    qat_status st = budget_recipe_of(&recipe, b->recipe, &b->net, choice, bits, err);
+    qat_status st = budget_recipe_of(&recipe, b->recipe, &b->net, choice, BUDGET_BYTE_WEIGHTS, err);
     if (!st)
-        st = qat_device_file_of(&device, &n->file, recipe, m->plugins, m->float_graph, &m->input,
-                                labels, count, err);
-    n->ram = st ? 0 : device.arena_bytes + device.model_bytes;
+        st = qat_device_file_of(bytes, recipe, m->plugins, m->float_graph, &m->input, labels, count,
+                                err);
     qat_recipe_free(recipe);
     free(labels);
     return st;
@@ -139,82 +133,11 @@ static qat_status needs_of(needs *n, const qat_budget *b, const budget_meter *m,
 qat_status budget_other_flash(int64_t *bytes, const qat_budget *b, const budget_meter *m,
                               const int *choice, qat_error *err)
 {
-    needs all = {0};
-    qat_status const st = needs_of(&all, b, m, choice, BUDGET_BYTE_WEIGHTS, err);
-    *bytes = all.file;
+    qat_status const st = file_of(bytes, b, m, choice, err);
     for (int i = 0; i < b->net.n_items; i++)
         if (b->net.tensors[i].weights)
             *bytes -= budget_packed_bytes(&b->net.shapes[b->net.tensors[i].layer], ALL_BITS);
     return st;
-}
-
-/* ------------------------------------------------------------------ RAM */
-
-/** Remove the choices with which the item alone, all others at their fewest bits, takes too much.
- */
-static qat_status remove_large(qat_budget *b, const budget_meter *m, int item, int *choice,
-                               qat_error *err)
-{
-    budget_item *it = &b->net.items[item];
-    qat_status st = QAT_OK;
-    int n = 0;
-    budget_item kept = *it;
-    for (int c = 0; !st && c < it->n; c++) {
-        needs one = {0};
-        choice[item] = c;
-        st = needs_of(&one, b, m, choice, BUDGET_CHOSEN, err);
-        if (one.ram > b->recipe->budget.ram)
-            continue;
-        kept.bits[n] = it->bits[c];
-        kept.bytes[n++] = it->bytes[c];
-    }
-    kept.n = n;
-    *it = kept;
-    choice[item] = n - 1;
-    return st;
-}
-
-static qat_status check_ram(qat_budget *b, const budget_meter *m, qat_error *err)
-{
-    int const n = b->net.n_items;
-    int64_t const limit = b->recipe->budget.ram;
-    int *choice = calloc((size_t)n + 1, sizeof *choice);
-    needs most = {0}, least = {0};
-    char where[QAT_RECIPE_WHERE_MAX];
-    if (!choice)
-        return qat_out_of_memory(err, "budget");
-    qat_status st = needs_of(&most, b, m, choice, BUDGET_CHOSEN, err);
-    budget_least(b->net.items, n, choice);
-    if (!st)
-        st = needs_of(&least, b, m, choice, BUDGET_CHOSEN, err);
-    b->ram = least.ram;
-    if (!st && limit && least.ram > limit) {
-        qat_recipe_where(b->recipe, "budget", "ram", where);
-        st = qat_fail(err, QAT_ERR_ARGUMENT,
-                      "%s: budget.ram = %lld: the network needs at least %lld bytes of RAM, arena "
-                      "and model memory, with any of these bits",
-                      where, (long long)limit, (long long)least.ram);
-    }
-    for (int i = 0; !st && limit && most.ram > limit && i < n; i++)
-        st = remove_large(b, m, i, choice, err);
-    free(choice);
-    return st;
-}
-
-qat_status budget_check_ram(qat_budget *b, const budget_meter *m, qat_error *err)
-{
-    needs chosen = {0};
-    char where[QAT_RECIPE_WHERE_MAX];
-    int64_t const limit = b->recipe->budget.ram;
-    qat_status const st = needs_of(&chosen, b, m, b->choice, BUDGET_CHOSEN, err);
-    b->ram = chosen.ram;
-    if (st || !limit || chosen.ram <= limit)
-        return st;
-    qat_recipe_where(b->recipe, "budget", "ram", where);
-    return qat_fail(err, QAT_ERR_LIMIT,
-                    "%s: budget.ram = %lld: outputs of different bits that are concatenated need "
-                    "%lld bytes of RAM: name their layers in budget.keep",
-                    where, (long long)limit, (long long)chosen.ram);
 }
 
 /* ------------------------------------------------------------------ the least */
@@ -300,7 +223,8 @@ qat_status budget_check_needs(qat_budget *b, const budget_meter *m, qat_error *e
     size_t const room = (size_t)b->net.n_items + 1;
     int *choice = calloc(room, sizeof *choice);
     b->least = calloc(room, sizeof *b->least);
-    qat_status st = choice && b->least ? check_ram(b, m, err) : qat_out_of_memory(err, "budget");
+    qat_status st =
+        choice && b->least ? budget_check_ram(b, m, err) : qat_out_of_memory(err, "budget");
     if (!st)
         st = check_limits(b, m, choice, err);
     free(choice);

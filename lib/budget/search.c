@@ -123,15 +123,24 @@ static qat_status open_table(budget_table *table, const qat_budget *b, const bud
 
 /* ------------------------------------------------------------------ solving */
 
-/** Take the choice that makes the smallest file, if that fits. */
-static qat_status take_least(const qat_budget *b, int64_t flash, int *choice, budget_sums *sums,
-                             int64_t *other, qat_error *err)
+/** What row bands or packed tensors add to the file. */
+static int64_t more_flash(const qat_ram_plan *plan)
 {
+    return (int64_t)plan->bytes - (int64_t)plan->bytes_before;
+}
+
+/** Take the choice that makes the smallest file, if that fits. */
+static qat_status take_least(const qat_budget *b, const budget_meter *m, int64_t flash, int *choice,
+                             budget_sums *sums, int64_t *other, qat_error *err)
+{
+    qat_ram_plan plan;
+    bool does_fit;
     memcpy(choice, b->least, (size_t)b->net.n_items * sizeof *choice);
     *sums = budget_sums_of(b->net.items, b->net.n_items, choice);
-    *other = b->other_flash;
-    if (sums->bytes + *other <= flash)
-        return QAT_OK;
+    qat_status const st = budget_find_ram(&plan, &does_fit, b, m, choice, err);
+    *other = b->other_flash + more_flash(&plan);
+    if (st || (does_fit && sums->bytes + *other <= flash))
+        return st;
     return qat_fail(err, QAT_ERR_ARGUMENT, "nothing fits %lld bytes: the least is %lld",
                     (long long)flash, (long long)(sums->bytes + *other));
 }
@@ -139,23 +148,33 @@ static qat_status take_least(const qat_budget *b, int64_t flash, int *choice, bu
 /**
  * Solve with so many bytes for the whole file. If the choice makes more of it that is not weights
  * than was thought, it is solved again with as many bytes less. If nothing is left then, it is the
- * choice that makes the smallest file.
+ * choice that makes the smallest file. If the choice needs too much RAM, it is solved again without
+ * such choices.
  */
-static qat_status solve_within(const qat_budget *b, const budget_meter *m, int64_t flash,
-                               int *choice, budget_sums *sums, int64_t *other, qat_error *err)
+static qat_status solve_within(qat_budget *b, const budget_meter *m, int64_t flash, int *choice,
+                               budget_sums *sums, int64_t *other, qat_error *err)
 {
-    budget_limits limits = b->limits;
+    bool done = false, does_fit;
+    qat_ram_plan plan;
     int64_t thought = b->other_flash;
     qat_status st = QAT_OK;
-    do {
+    while (!st && !done) {
+        budget_limits limits = b->limits;
         limits.bytes = flash == BUDGET_NO_LIMIT ? flash : flash - thought;
         st = budget_solve(b->net.items, b->net.n_items, &limits, choice, sums, err);
         if (st == QAT_ERR_ARGUMENT && thought > b->other_flash)
-            return take_least(b, flash, choice, sums, other, err);
+            return take_least(b, m, flash, choice, sums, other, err);
         if (!st)
             st = budget_other_flash(other, b, m, choice, err);
-        thought = *other; /* larger than before, if it does not fit: so this ends */
-    } while (!st && flash != BUDGET_NO_LIMIT && sums->bytes + *other > flash);
+        if (!st)
+            st = budget_keep_ram(b, m, choice, &plan, &does_fit, err);
+        if (st || !does_fit)
+            continue;
+        *other += more_flash(&plan);
+        done = flash == BUDGET_NO_LIMIT || sums->bytes + *other <= flash;
+        if (!done)
+            thought = *other; /* larger than before: so this ends */
+    }
     return st;
 }
 
@@ -172,21 +191,27 @@ static qat_status solve(qat_budget *b, budget_meter *m, budget_table *table, int
     return budget_simulate(b, m, table, choice, &point->simulated, err);
 }
 
-/** Solve for sizes of flash from the least to the largest that is of use. */
+/**
+ * Solve for sizes of flash from the least to the largest that is of use. Nothing may fit the first
+ * of them, if few bits make row bands or packed tensors add more flash than the choice does.
+ */
 static qat_status find_curve(qat_budget *b, budget_meter *m, budget_table *table, int *choice,
                              qat_error *err)
 {
     const budget_item *items = b->net.items;
     int const n = b->net.n_items;
     qat_status st = QAT_OK;
-    int64_t const least = budget_sums_of(items, n, b->least).bytes + b->other_flash;
-    int64_t const most = b->most_flash > least ? b->most_flash : least;
+    int64_t const more = more_flash(&b->ram);
+    int64_t const least = budget_sums_of(items, n, b->least).bytes + b->other_flash + more;
+    int64_t const most = b->most_flash + more > least ? b->most_flash + more : least;
     for (int i = 0; !st && i < BUDGET_POINTS; i++) {
         qat_budget_point point;
         int64_t const flash = least + (most - least) * i / (BUDGET_POINTS - 1);
         int64_t other;
         st = solve(b, m, table, flash, choice, &other, &point, err);
-        if (!st && (!b->n_points || b->points[b->n_points - 1].flash < point.flash))
+        if (st == QAT_ERR_ARGUMENT)
+            st = QAT_OK;
+        else if (!st && (!b->n_points || b->points[b->n_points - 1].flash < point.flash))
             b->points[b->n_points++] = point;
     }
     return st;
@@ -196,13 +221,14 @@ static qat_status choose(qat_budget *b, budget_meter *m, budget_table *table, qa
 {
     int64_t const flash = b->recipe->budget.flash;
     int64_t other = 0;
+    bool does_fit;
     int *choice = calloc((size_t)b->net.n_items + 1, sizeof *choice);
     qat_status st = choice ? QAT_OK : qat_out_of_memory(err, "budget");
     if (!st)
         st =
             solve(b, m, table, flash ? flash : BUDGET_NO_LIMIT, b->choice, &other, &b->chosen, err);
     if (!st)
-        st = budget_check_ram(b, m, err);
+        st = budget_find_ram(&b->ram, &does_fit, b, m, b->choice, err);
     if (!st)
         st = find_curve(b, m, table, choice, err);
     b->other_flash = other;
@@ -277,6 +303,8 @@ void qat_budget_free(qat_budget *b)
     budget_network_free(&b->net);
     free(b->choice);
     free(b->least);
+    free(b->cuts);
+    free(b->fits);
     free(b);
 }
 
@@ -302,9 +330,9 @@ int64_t qat_budget_other_flash(const qat_budget *b)
     return b->other_flash;
 }
 
-int64_t qat_budget_ram(const qat_budget *b)
+const qat_ram_plan *qat_budget_ram(const qat_budget *b)
 {
-    return b->ram;
+    return &b->ram;
 }
 
 int qat_budget_points(const qat_budget *b)

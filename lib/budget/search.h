@@ -15,8 +15,11 @@ struct qat_budget {
     int64_t other_flash;  /* bytes of the .qm that are not weights: of least, then of choice */
     int64_t most_flash;   /* of the .qm with the most bits */
     int *least;           /* by item: the choice that makes the smallest .qm */
-    int64_t ram;
-    int *choice; /* by item */
+    qat_ram_plan ram;     /* of choice */
+    int *choice;          /* by item */
+    int *cuts;            /* limits.cuts; room for all */
+    int *fits;            /* the last choice that was seen to fit budget.ram */
+    qat_ram_plan fit;     /* its plan */
     qat_budget_point chosen, points[BUDGET_POINTS];
     int n_points;
     double base_loss; /* with the first choice of each item */
@@ -43,9 +46,8 @@ typedef enum budget_bits {
 qat_status budget_recipe_of(qat_recipe **made, const qat_recipe *recipe, const budget_network *net,
                             const int *choice, budget_bits bits, qat_error *err);
 /**
- * Find least, other_flash, most_flash and ram, set limits, and check that something fits: else
- * QAT_ERR_ARGUMENT, and the message names the least that is possible. Choices that would need too
- * much RAM are removed.
+ * Find least, other_flash and most_flash, set limits, and check that something fits: else
+ * QAT_ERR_ARGUMENT, and the message names the least that is possible.
  */
 qat_status budget_check_needs(qat_budget *b, const budget_meter *m, qat_error *err);
 
@@ -55,8 +57,20 @@ qat_status budget_check_needs(qat_budget *b, const budget_meter *m, qat_error *e
  */
 qat_status budget_other_flash(int64_t *bytes, const qat_budget *b, const budget_meter *m,
                               const int *choice, qat_error *err);
-/** Find the RAM of the choice, and check that it fits. */
-qat_status budget_check_ram(qat_budget *b, const budget_meter *m, qat_error *err);
+
+/* ram.c */
+
+/** The RAM of a choice, and whether budget.ram allows it. */
+qat_status budget_find_ram(qat_ram_plan *plan, bool *does_fit, const qat_budget *b,
+                           const budget_meter *m, const int *choice, qat_error *err);
+/** Check that something fits budget.ram: else QAT_ERR_ARGUMENT, with the least that is possible. */
+qat_status budget_check_ram(const qat_budget *b, const budget_meter *m, qat_error *err);
+/**
+ * Does the choice fit budget.ram? If it does not, the limits get a cut that it does not meet.
+ * Without that limit, the plan is empty.
+ */
+qat_status budget_keep_ram(qat_budget *b, const budget_meter *m, const int *choice,
+                           qat_ram_plan *plan, bool *does_fit, qat_error *err);
 
 /* measure.c */
 

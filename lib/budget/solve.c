@@ -1,13 +1,13 @@
 /**
  * Solves the choice of bits exactly, by dynamic programming over the items in their order.
  *
- * A *state* is a partial choice of the first items: its sums, and the bits of the *open* items,
- * which are activations that a later item multiplies. Of two states with the same open bits, one is
- * dropped if it is not better in any sum that has a limit, nor in the order of answers (solve.h):
- * whatever completes it completes the other one as well. States are also dropped if no completion
- * can be as good as a choice that is known (bound.c). Nothing else is dropped, so the answer is
- * exact. The choice that is known comes from a first pass, which also drops all but the most
- * promising states.
+ * A *state* is a partial choice of the first items: its sums, the bits of the *open* items, which
+ * are activations that a later item multiplies, and the cuts that it does not meet yet. Of two
+ * states with the same open bits and the same cuts, one is dropped if it is not better in any sum
+ * that has a limit, nor in the order of answers (solve.h): whatever completes it completes the
+ * other one as well. States are also dropped if no completion can be as good as a choice that is
+ * known (bound.c). Nothing else is dropped, so the answer is exact. The choice that is known comes
+ * from a first pass, which also drops all but the most promising states.
  *
  *     item      a0      w0 (reads a0)    a1        w1 (reads a1)
  *     open      a0      -                a1        -
@@ -24,6 +24,7 @@ typedef struct state {
     budget_sums sums;
     double bound;  /* of the loss of its completions */
     uint64_t open; /* the choice of each open item, OPEN_BITS each, at its slot */
+    uint64_t cuts; /* a bit for each cut that is not met */
     int32_t from;  /* the state of the level before; also its place in the order of choices */
     int32_t choice;
 } state;
@@ -54,6 +55,7 @@ typedef struct solver {
     bool narrow; /* the first pass */
     int n_open;
     open_item open[BUDGET_MOST_OPEN]; /* after the items of the next level */
+    uint64_t *passed;                 /* after k items: the cuts that have no item left */
 } solver;
 
 budget_sums budget_sums_of(const budget_item *items, int n, const int *choice)
@@ -68,6 +70,19 @@ budget_sums budget_sums_of(const budget_item *items, int n, const int *choice)
         s.macs_bits += item->macs * item->bits[choice[i]] * by;
     }
     return s;
+}
+
+bool budget_meets_cuts(const budget_limits *limits, int n, const int *choice)
+{
+    bool all = true;
+    for (int k = 0; k < limits->n_cuts; k++) {
+        const int *cut = limits->cuts + (size_t)k * (size_t)n;
+        bool met = false;
+        for (int i = 0; i < n; i++)
+            met |= cut[i] && choice[i] >= cut[i];
+        all &= met;
+    }
+    return all;
 }
 
 void budget_least(const budget_item *items, int n, int *choice)
@@ -137,6 +152,35 @@ static uint64_t open_after(const solver *v, uint64_t open, int i, int choice)
     return open;
 }
 
+/* ------------------------------------------------------------------ cuts */
+
+static uint64_t all_cuts(const solver *v)
+{
+    return v->limits->n_cuts < 64 ? ((uint64_t)1 << v->limits->n_cuts) - 1 : UINT64_MAX;
+}
+
+static void find_passed(const solver *v)
+{
+    for (int k = 0; k < v->limits->n_cuts; k++) {
+        int end = v->n; /* behind the last item of the cut */
+        while (end && !v->limits->cuts[k * v->n + end - 1])
+            end--;
+        for (int i = end; i <= v->n; i++)
+            v->passed[i] |= (uint64_t)1 << k;
+    }
+}
+
+/** The cuts that are not met after item i, of which `choice` was chosen. */
+static uint64_t cuts_after(const solver *v, uint64_t cuts, int i, int choice)
+{
+    for (int k = 0; k < v->limits->n_cuts; k++) {
+        int const from = v->limits->cuts[k * v->n + i];
+        if (from && choice >= from)
+            cuts &= ~((uint64_t)1 << k);
+    }
+    return cuts;
+}
+
 /* ------------------------------------------------------------------ states */
 
 /** Can a completion fit, and be as good as what is known? k items are chosen. Sets its bound. */
@@ -153,8 +197,9 @@ static bool promises(const solver *v, state *s, int k)
     s->bound = bound;
     /* the bound's own roundings are far below this slack */
     double const size = fabs(v->bound.rest[0]) + (double)v->known + (double)sums->loss;
-    return sums->bytes <= v->limits->bytes && sums->macs_bits <= v->limits->macs_bits &&
-           sums->loss <= v->known && bound <= (double)v->known + 1 + 1e-9 * size;
+    return !(s->cuts & v->passed[k]) && sums->bytes <= v->limits->bytes &&
+           sums->macs_bits <= v->limits->macs_bits && sums->loss <= v->known &&
+           bound <= (double)v->known + 1 + 1e-9 * size;
 }
 
 /** Is there room for so many states? */
@@ -199,6 +244,7 @@ static qat_status extend(solver *v, int i, qat_error *err)
             state s = {.sums = {old->sums.loss + item->loss[c], old->sums.bytes + item->bytes[c],
                                 old->sums.macs_bits + item->macs * item->bits[c] * by},
                        .open = open_after(v, old->open, i, c),
+                       .cuts = cuts_after(v, old->cuts, i, c),
                        .from = (int32_t)k,
                        .choice = c};
             if (promises(v, &s, i + 1))
@@ -228,12 +274,14 @@ static int by_answer(const state *x, const state *y)
     return loss ? loss : bytes ? bytes : macs ? macs : by_choice(x, y);
 }
 
-/** States of the same open bits together, the better answer first. */
+/** States of the same open bits and cuts together, the better answer first. */
 static int by_open(const void *a, const void *b)
 {
     const state *x = a, *y = b;
     if (x->open != y->open)
         return x->open < y->open ? -1 : 1;
+    if (x->cuts != y->cuts)
+        return x->cuts < y->cuts ? -1 : 1;
     return by_answer(x, y);
 }
 
@@ -284,7 +332,7 @@ static qat_status reduce(solver *v, qat_error *err)
     qsort(v->next, (size_t)v->n_next, sizeof *v->next, by_open);
     for (int64_t i = 0; i < v->n_next; i++) {
         state const s = v->next[i];
-        if (!n || v->next[n - 1].open != s.open)
+        if (!n || v->next[n - 1].open != s.open || v->next[n - 1].cuts != s.cuts)
             corners = 0;
         int64_t const bytes = v->limits->bytes == BUDGET_NO_LIMIT ? 0 : s.sums.bytes;
         int64_t const macs = v->limits->macs_bits == BUDGET_NO_LIMIT ? 0 : s.sums.macs_bits;
@@ -347,7 +395,7 @@ static qat_status pass(solver *v, int *choice, budget_sums *sums, qat_error *err
 {
     qat_status st = QAT_OK;
     forget_levels(v);
-    v->states[0] = (state){.from = 0};
+    v->states[0] = (state){.cuts = all_cuts(v)};
     v->count = 1;
     for (int i = 0; !st && i < v->n && v->count; i++) {
         st = extend(v, i, err);
@@ -367,6 +415,7 @@ static void solver_free(solver *v)
     free(v->levels);
     free(v->last_use);
     free(v->slot);
+    free(v->passed);
     free(v->states);
     free(v->next);
     budget_bound_free(&v->bound);
@@ -378,10 +427,12 @@ static qat_status prepare(solver *v, int *choice, qat_error *err)
     v->last_use = calloc(room, sizeof *v->last_use);
     v->slot = calloc(room, sizeof *v->slot);
     v->levels = calloc(room, sizeof *v->levels);
+    v->passed = calloc(room, sizeof *v->passed);
     v->states = calloc(1, sizeof *v->states);
-    if (!v->last_use || !v->slot || !v->levels || !v->states ||
+    if (!v->last_use || !v->slot || !v->passed || !v->levels || !v->states ||
         !budget_bound_find(&v->bound, v->items, v->n, v->limits, choice))
         return qat_out_of_memory(err, "budget");
+    find_passed(v);
     return find_slots(v, err);
 }
 
@@ -391,7 +442,8 @@ qat_status budget_solve(const budget_item *items, int n, const budget_limits *li
     solver v = {.items = items, .n = n, .limits = limits};
     budget_least(items, n, choice);
     *sums = budget_sums_of(items, n, choice);
-    if (sums->bytes > limits->bytes || sums->macs_bits > limits->macs_bits)
+    if (sums->bytes > limits->bytes || sums->macs_bits > limits->macs_bits ||
+        !budget_meets_cuts(limits, n, choice))
         return qat_fail(err, QAT_ERR_ARGUMENT,
                         "nothing fits: the least is %lld bytes, %lld macs_bits",
                         (long long)sums->bytes, (long long)sums->macs_bits);

@@ -5,7 +5,8 @@
  * choice of an item has a loss and, of weights, bytes. Multiply-adds join two items: their cost is
  * macs x bits of the weights x bits of the activation that they multiply. Wanted is
  *
- *     one choice for each item, so that    sum of bytes <= limit,    sum of macs_bits <= limit
+ *     one choice for each item, so that    sum of bytes <= limit,    sum of macs_bits <= limit,
+ *                                          and each cut is met,
  *
  * with the least sum of losses; of equal ones, that with the fewest bytes, then the least
  * macs_bits, then the first in the order of items and choices. So there is one answer, and no
@@ -27,7 +28,8 @@
 enum {
     BUDGET_CHOICES = 7, /* 2 to 8 bits */
     BUDGET_GIVEN = -1,
-    BUDGET_MOST_OPEN = 21,       /* activations that are read later, at one place */
+    BUDGET_MOST_OPEN = 21, /* activations that are read later, at one place */
+    BUDGET_MOST_CUTS = 64,
     BUDGET_MOST_STATES = 1 << 24 /* partial choices that are kept */
 };
 #define BUDGET_NO_LIMIT INT64_MAX
@@ -42,8 +44,14 @@ typedef struct budget_item {
     int input_bits; /* with BUDGET_GIVEN */
 } budget_item;
 
+/**
+ * A cut says that some items cannot all have many bits: one of them must have the choice cut[item],
+ * or one of fewer bits. 0: the item is not one of them.
+ */
 typedef struct budget_limits {
     int64_t bytes, macs_bits; /* BUDGET_NO_LIMIT: none */
+    const int *cuts;          /* [n_cuts][items] */
+    int n_cuts;               /* 0..BUDGET_MOST_CUTS */
     int64_t states;           /* of partial choices; 0: BUDGET_MOST_STATES */
 } budget_limits;
 
@@ -53,6 +61,8 @@ typedef struct budget_sums {
 
 /** The sums of a choice. */
 budget_sums budget_sums_of(const budget_item *items, int n, const int *choice);
+/** Is each cut met by this choice? */
+bool budget_meets_cuts(const budget_limits *limits, int n, const int *choice);
 /** The choice with the fewest bits everywhere, which has both the fewest bytes and macs_bits. */
 void budget_least(const budget_item *items, int n, int *choice);
 
@@ -82,7 +92,7 @@ typedef struct budget_bound {
 
 /**
  * Find good prices, and with their help a choice that fits (budget_least must fit). Everything is
- * correct with any prices; good ones save time.
+ * correct with any prices; good ones save time. Cuts count for `good` alone.
  * @param good  receives a choice that fits; its loss is an upper bound
  */
 bool budget_bound_find(budget_bound *bound, const budget_item *items, int n,

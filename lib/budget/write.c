@@ -68,6 +68,9 @@ static void write_head(qat_writer *w, const qat_budget *b)
     qat_write_text(w, "; chosen: flash %lld bytes (weights %lld, all else %lld), macs_bits %lld\n",
                    (long long)b->chosen.flash, (long long)(b->chosen.flash - b->other_flash),
                    (long long)b->other_flash, (long long)b->chosen.macs_bits);
+    if (b->ram.ram < b->ram.ram_before)
+        qat_write_text(w, "; RAM: %zu bytes with qat-export --ram %lld, otherwise %zu\n",
+                       b->ram.ram, (long long)b->recipe->budget.ram, b->ram.ram_before);
     qat_write_text(w, "; loss added: predicted %.6g, simulated %.6g, before fine-tuning\n",
                    b->chosen.predicted, b->chosen.simulated);
 }
@@ -227,9 +230,9 @@ static qat_status write_numbers(const qat_budget *b, qat_error *err)
 {
     qat_writer w = {0};
     qat_write_text(&w,
-                   "{\"flash\": %lld, \"ram\": %lld, \"macs_bits\": %lld, \"predicted_loss\": "
+                   "{\"flash\": %lld, \"ram\": %zu, \"macs_bits\": %lld, \"predicted_loss\": "
                    "%.9g, \"simulated_loss\": %.9g}\n",
-                   (long long)b->chosen.flash, (long long)b->ram, (long long)b->chosen.macs_bits,
+                   (long long)b->chosen.flash, b->ram.ram, (long long)b->chosen.macs_bits,
                    b->chosen.predicted, b->chosen.simulated);
     return save(b, "budget.json", &w, err);
 }

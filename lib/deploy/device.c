@@ -113,20 +113,6 @@ static qat_status open_file(qi_host **host, int64_t *qm_bytes, const qat_qgraph 
     return st;
 }
 
-static qat_status measure(qat_device_needs *needs, int64_t *qm_bytes, const qat_qgraph *graph,
-                          const qat_qm_metadata *metadata, const qi_kernel_list *kernels,
-                          qat_error *err)
-{
-    qi_host *host = NULL;
-    qat_status const st = open_file(&host, qm_bytes, graph, metadata, kernels, err);
-    if (!st) {
-        qi_sizes const sizes = qi_host_sizes(host);
-        *needs = (qat_device_needs){(int64_t)sizes.arena, (int64_t)sizes.model};
-    }
-    qi_host_close(host);
-    return st;
-}
-
 static qat_status freeze(qat_qgraph **graph, const qat_recipe *recipe, const qat_graph *network,
                          const qat_input_info *input, qat_error *err)
 {
@@ -150,18 +136,33 @@ static qat_status freeze(qat_qgraph **graph, const qat_recipe *recipe, const qat
     return st;
 }
 
-qat_status qat_device_needs_of(qat_device_needs *needs, const qat_recipe *recipe,
-                               const qat_plugins *plugins, const qat_graph *network,
-                               const qat_input_info *input, qat_error *err)
+/** Open the network as an engine does, without a name, labels, answers. */
+static qat_status open_plain(qi_host **host, const qat_recipe *recipe, const qat_plugins *plugins,
+                             const qat_graph *network, const qat_input_info *input, qat_error *err)
 {
     qat_qm_metadata const metadata = {.description = ""};
     qat_qgraph *graph = NULL;
     int64_t bytes;
-    *needs = (qat_device_needs){0};
+    *host = NULL;
     qat_status st = freeze(&graph, recipe, network, input, err);
     if (!st)
-        st = measure(needs, &bytes, graph, &metadata, qat_plugins_kernels(plugins), err);
+        st = open_file(host, &bytes, graph, &metadata, qat_plugins_kernels(plugins), err);
     qat_qgraph_free(graph);
+    return st;
+}
+
+qat_status qat_device_needs_of(qat_device_needs *needs, const qat_recipe *recipe,
+                               const qat_plugins *plugins, const qat_graph *network,
+                               const qat_input_info *input, qat_error *err)
+{
+    qi_host *host;
+    *needs = (qat_device_needs){0};
+    qat_status const st = open_plain(&host, recipe, plugins, network, input, err);
+    if (!st) {
+        qi_sizes const sizes = qi_host_sizes(host);
+        *needs = (qat_device_needs){(int64_t)sizes.arena, (int64_t)sizes.model};
+    }
+    qi_host_close(host);
     return st;
 }
 
@@ -169,18 +170,29 @@ qat_status qat_device_c_sizes_of(qat_c_sizes *sizes, const qat_recipe *recipe,
                                  const qat_plugins *plugins, const qat_graph *network,
                                  const qat_input_info *input, qat_error *err)
 {
-    qat_qm_metadata const metadata = {.description = ""};
-    qat_qgraph *graph = NULL;
-    qi_host *host = NULL;
-    int64_t bytes;
+    qi_host *host;
     *sizes = (qat_c_sizes){0};
-    qat_status st = freeze(&graph, recipe, network, input, err);
-    if (!st)
-        st = open_file(&host, &bytes, graph, &metadata, qat_plugins_kernels(plugins), err);
+    qat_status st = open_plain(&host, recipe, plugins, network, input, err);
     if (!st)
         st = qat_c_measure(host, NULL, sizes, err);
     qi_host_close(host);
-    qat_qgraph_free(graph);
+    return st;
+}
+
+qat_status qat_device_fit_of(qat_ram_plan *plan, const qat_recipe *recipe,
+                             const qat_plugins *plugins, const qat_graph *network,
+                             const qat_input_info *input, int64_t ram, qat_error *err)
+{
+    qi_host *host;
+    size_t const limit = ram ? (size_t)ram : SIZE_MAX;
+    *plan = (qat_ram_plan){0};
+    qat_status st = open_plain(&host, recipe, plugins, network, input, err);
+    if (!st) {
+        st = qat_fit_ram(NULL, host, limit, plan, err);
+        if (st == QAT_ERR_LIMIT && plan->ram > limit)
+            st = QAT_OK;
+    }
+    qi_host_close(host);
     return st;
 }
 
@@ -190,7 +202,7 @@ qat_c_preprocessing qat_device_preprocessing_of(const qat_input_info *input)
     return qat_c_preprocessing_of(&preprocessing);
 }
 
-qat_status qat_device_file_of(qat_device_needs *needs, int64_t *qm_bytes, const qat_recipe *recipe,
+qat_status qat_device_file_of(int64_t *qm_bytes, const qat_recipe *recipe,
                               const qat_plugins *plugins, const qat_graph *network,
                               const qat_input_info *input, const char *const *labels, int n_labels,
                               qat_error *err)
@@ -202,7 +214,7 @@ qat_status qat_device_file_of(qat_device_needs *needs, int64_t *qm_bytes, const 
                                 .preprocessing = qat_preprocessing_of(input)};
     qat_qgraph *graph = NULL;
     no_answers answers = {0};
-    *needs = (qat_device_needs){0};
+    qi_host *host = NULL;
     *qm_bytes = 0;
     qat_status st = freeze(&graph, recipe, network, input, err);
     if (!st && !make_no_answers(&answers, graph))
@@ -210,7 +222,8 @@ qat_status qat_device_file_of(qat_device_needs *needs, int64_t *qm_bytes, const 
     metadata.kat_inputs = answers.inputs;
     metadata.kat_outputs = answers.outputs;
     if (!st)
-        st = measure(needs, qm_bytes, graph, &metadata, qat_plugins_kernels(plugins), err);
+        st = open_file(&host, qm_bytes, graph, &metadata, qat_plugins_kernels(plugins), err);
+    qi_host_close(host);
     free_no_answers(&answers);
     qat_qgraph_free(graph);
     return st;

@@ -93,6 +93,7 @@ static const char *bits_text(char text[16], int bits, bool kept)
 static void print_layers(const qat_budget *b)
 {
     const qat_budget_point *chosen = qat_budget_chosen(b);
+    const qat_ram_plan *ram = qat_budget_ram(b);
     char weights[16], activations[16];
     int64_t count = 0, macs = 0;
     int width = 16;
@@ -118,8 +119,10 @@ static void print_layers(const qat_budget *b)
     printf("%-*s %10lld %13lld %8s %8s %10lld %15lld %11.6f\n", width, "total", (long long)count,
            (long long)macs, "", "", (long long)chosen->flash, (long long)chosen->macs_bits,
            chosen->predicted);
-    printf("loss added, simulated: %.6f. RAM on a device: %lld bytes\n", chosen->simulated,
-           (long long)qat_budget_ram(b));
+    printf("loss added, simulated: %.6f. RAM on a device: %zu bytes", chosen->simulated, ram->ram);
+    if (ram->ram < ram->ram_before)
+        printf(", exported with --ram; otherwise %zu bytes", ram->ram_before);
+    printf("\n");
 }
 
 static void print_curve(const qat_budget *b)

@@ -101,6 +101,51 @@ check "their export" "$tools/qat-export" spare/last.ckpt spare.qm --samples 4
 is "the file has the least size" "$(flash spare) $(stat -c %s spare.qm)" "$few_least $few_least"
 refuses "a byte less" 2 "the least that is possible is $few_least bytes" few none --set budget.flash=$((few_least - 1))
 
+# ---------------------------------------------------------------- RAM: in row bands, and packed
+printf '[data]\nkind = digits\ntrain_count = 400\ntest_count = 40\n[model]\narch = resnet\ndepth = 14\nwidth = 4
+[train]\nepochs = 1\nbatch = 20\n[quant]\nenabled = yes\nlayout = int8
+[quant.layer stage1/block2/*]\nactivation_bits = 2\n' >ram.ini
+check "a float run" "$tools/qat-train" ram.ini --set quant.enabled=no --set train.epochs=6 --out ram-float
+within() { # within <folder> <bytes of RAM> <options...>
+    "$tools/qat-train" --budget ram.ini --init ram-float/last.ckpt --set budget.samples=50 --set budget.weight_bits=8 \
+        --set budget.activation_bits=8,4,2 --set 'budget.keep=stage2*,stage3*,logits' --set "budget.ram=$2" --out "$1" "${@:3}"
+}
+ram() { sed -n 's/.*"ram": \([0-9]*\),.*/\1/p' "$1/budget.json"; }
+layers=(conv1 stage1/block1/conv1 stage1/block1/conv2 stage1/block1/add)
+outputs() { for l in "${layers[@]}"; do of_layer "$1" "$l" activation_bits; done | paste -sd' '; }
+check "much RAM" within much 1M --dry-run
+much=$(ram much)
+is "needs few bits nowhere" "$(outputs much)" "8 8 8 8"
+check "row bands are enough" within bands $((much * 3 / 4)) --dry-run
+is "for 8 bits" "$(outputs bands)" "8 8 8 8"
+has "how to export" "^; RAM: $(ram bands) bytes with qat-export --ram $((much * 3 / 4)), otherwise $much\$" bands/budget.ini
+refuses "too little RAM" 2 "budget.ram = 64: the network needs at least " within none 64
+least_ram=$(sed 's/.*needs at least \([0-9]*\) bytes.*/\1/' err.txt)
+refuses "a byte less" 2 "the network needs at least $least_ram bytes" within none $((least_ram - 1))
+check "little RAM" within packed 7K
+packed=$(ram packed)
+check "its export" "$tools/qat-export" packed/last.ckpt packed.qm --samples 4 --ram 7K --json
+is "the file has the size that was computed" "$(flash packed)" "$(stat -c %s packed.qm)"
+has "packs tensors, and needs what was promised" "\"ram\": $packed, \"ram_before\": $much, .*\"packed_tensors\": [1-9]" out.txt
+each_choice() { # of those that fit: the loss that is predicted, and the bits
+    local bits loss i
+    for bits in {8,4,2}\ {8,4,2}\ {8,4,2}\ {8,4,2}; do
+        local sets=() loss=0 i=0
+        for b in $bits; do
+            loss="$loss + $(of_layer packed "${layers[i]}" "activation_loss_$b")"
+            sets+=(--set "quant.layer ${layers[i]}.activation_bits=$b")
+            i=$((i + 1))
+        done
+        within one 7K "${sets[@]}" --set 'budget.keep=*' --set budget.table=one.csv --dry-run --overwrite >one.txt 2>&1 || continue
+        awk -v bits="$bits" "BEGIN { printf \"%.9f %s\\n\", $loss, bits }"
+    done
+}
+if [ "$(sanitized no yes)" = yes ]; then
+    each_choice >each.txt
+    if [ "$(wc -l <each.txt)" -gt 10 ]; then ok "$(wc -l <each.txt) choices fit"; else not_ok "few choices fit: $(cat each.txt)"; fi
+    is "the best of them was chosen" "$(outputs packed)" "$(LC_ALL=C sort -n each.txt | head -n 1 | cut -d' ' -f2-)"
+fi
+
 # ---------------------------------------------------------------- a table that several searches share
 alone_and_shared() { # alone_and_shared <folder> <options...>: the same, with a table of its own and a shared one
     check "$1: a table of its own" budget "$1" --set budget.flash=1M "${@:2}" --dry-run
@@ -128,7 +173,7 @@ check "nothing was written" test ! -e "$(long_folder 1008)"
 # ---------------------------------------------------------------- what cannot be
 refuses "too little flash" 2 "budget.flash = 1024: the least that is possible is $least bytes, with bits conv1 2, conv2 2, conv3 2, logits 2" budget none --set budget.flash=1K
 refuses "too little with a kept layer" 2 "conv3 8 (kept)" budget none --set budget.flash=1K --set budget.keep=conv3
-refuses "too little RAM" 2 "budget.ram = 2048: the network needs at least " budget none --set budget.ram=2K
+refuses "too little RAM" 2 "budget.ram = 64: the network needs at least " budget none --set budget.ram=64
 refuses "too few macs_bits" 2 "budget.macs_bits = 1000: the least that is possible is " budget none --set budget.macs_bits=1K
 refuses "no budget" 2 "there is no budget" budget none
 refuses "a unit that is none" 2 "budget.flash = 8G: expected bytes in" budget none --set budget.flash=8G

@@ -8,12 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 8, INSTANCES = 2000 };
+enum { MOST = 8, INSTANCES = 2000, CUTS = 3 };
 
 typedef struct instance {
     budget_item items[MOST];
     int n;
     budget_limits limits;
+    int cuts[CUTS * MOST];
 } instance;
 
 static int64_t below(qat_rng *rng, uint32_t n)
@@ -54,19 +55,32 @@ static int64_t limit_between(qat_rng *rng, int64_t least, int64_t most)
     return least + (int64_t)(qat_rng_uniform(rng) * (double)(most - least)) - !below(rng, 10);
 }
 
-static instance draw(uint64_t seed)
+/** Cuts of some items; a few of them cannot be met. */
+static void draw_cuts(qat_rng *rng, instance *in)
+{
+    in->limits.cuts = in->cuts;
+    in->limits.n_cuts = (int)below(rng, CUTS + 1);
+    for (int k = 0; k < in->limits.n_cuts * in->n; k++) {
+        int const last = in->items[k % in->n].n - 1;
+        in->cuts[k] = below(rng, 2) ? (int)below(rng, (uint32_t)last + 1) : 0;
+        if (!below(rng, 100))
+            in->cuts[k] = last + 1;
+    }
+}
+
+static void draw(uint64_t seed, instance *in)
 {
     qat_rng rng = qat_rng_at(20, seed, 0);
-    instance in = {.n = 1 + (int)below(&rng, MOST)};
+    *in = (instance){.n = 1 + (int)below(&rng, MOST)};
     int most[MOST] = {0}, least[MOST];
-    for (int i = 0; i < in.n; i++)
-        draw_item(&rng, &in, i, seed % 2);
-    budget_least(in.items, in.n, least);
-    budget_sums const low = budget_sums_of(in.items, in.n, least);
-    budget_sums const high = budget_sums_of(in.items, in.n, most);
-    in.limits.bytes = limit_between(&rng, low.bytes, high.bytes);
-    in.limits.macs_bits = limit_between(&rng, low.macs_bits, high.macs_bits);
-    return in;
+    for (int i = 0; i < in->n; i++)
+        draw_item(&rng, in, i, seed % 2);
+    budget_least(in->items, in->n, least);
+    budget_sums const low = budget_sums_of(in->items, in->n, least);
+    budget_sums const high = budget_sums_of(in->items, in->n, most);
+    in->limits.bytes = limit_between(&rng, low.bytes, high.bytes);
+    in->limits.macs_bits = limit_between(&rng, low.macs_bits, high.macs_bits);
+    draw_cuts(&rng, in);
 }
 
 static bool better(const budget_sums *a, const budget_sums *b)
@@ -74,6 +88,21 @@ static bool better(const budget_sums *a, const budget_sums *b)
     if (a->loss != b->loss)
         return a->loss < b->loss;
     return a->bytes != b->bytes ? a->bytes < b->bytes : a->macs_bits < b->macs_bits;
+}
+
+/** Does one item of each cut have few bits? */
+static bool meets_cuts(const instance *in, const int *choice)
+{
+    int met = 0;
+    for (int k = 0; k < in->limits.n_cuts; k++)
+        for (int i = 0; i < in->n; i++) {
+            int const from = in->cuts[k * in->n + i];
+            if (from && choice[i] >= from) {
+                met++;
+                break;
+            }
+        }
+    return met == in->limits.n_cuts;
 }
 
 /** Every choice, in the order in which the first of equal ones counts. */
@@ -84,7 +113,7 @@ static bool try_all(const instance *in, int *best, budget_sums *sums)
     for (;;) {
         budget_sums const s = budget_sums_of(in->items, in->n, choice);
         if (s.bytes <= in->limits.bytes && s.macs_bits <= in->limits.macs_bits &&
-            (!found || better(&s, sums))) {
+            meets_cuts(in, choice) && (!found || better(&s, sums))) {
             found = true;
             *sums = s;
             memcpy(best, choice, sizeof choice);
@@ -99,10 +128,11 @@ static bool try_all(const instance *in, int *best, budget_sums *sums)
 
 START_TEST(equals_trying_all)
 {
-    int possible = 0, impossible = 0, limited = 0, joined = 0;
+    int possible = 0, impossible = 0, limited = 0, joined = 0, cut = 0;
     for (int seed = 0; seed < INSTANCES; seed++) {
-        instance const in = draw((uint64_t)seed);
+        instance in;
         int expected[MOST] = {0}, found[MOST] = {0};
+        draw((uint64_t)seed, &in);
         budget_sums best = {0}, sums;
         qat_error err;
         bool const there = try_all(&in, expected, &best);
@@ -110,6 +140,7 @@ START_TEST(equals_trying_all)
         ck_assert_msg(st == (there ? QAT_OK : QAT_ERR_ARGUMENT), "instance %d: status %d", seed,
                       st);
         possible += there;
+        cut += there && in.limits.n_cuts;
         impossible += !there;
         limited += in.limits.bytes != BUDGET_NO_LIMIT && in.limits.macs_bits != BUDGET_NO_LIMIT;
         for (int i = 0; i < in.n; i++)
@@ -127,6 +158,7 @@ START_TEST(equals_trying_all)
     }
     ck_assert_int_gt(possible, INSTANCES / 2); /* the test draws all kinds */
     ck_assert_int_gt(impossible, INSTANCES / 100);
+    ck_assert_int_gt(cut, INSTANCES / 4);
     ck_assert_int_gt(limited, INSTANCES / 4);
     ck_assert_int_gt(joined, INSTANCES / 2);
 }
@@ -223,9 +255,10 @@ END_TEST
 
 static qat_status solve_one(qat_error *err)
 {
-    instance const in = draw(5);
+    instance in;
     int choice[MOST];
     budget_sums sums;
+    draw(4, &in);
     return budget_solve(in.items, in.n, &in.limits, choice, &sums, err);
 }
 

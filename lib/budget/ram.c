@@ -1,0 +1,180 @@
+/**
+ * Keeps choices within the RAM of a device, as qat-export --ram makes the network fit: in row
+ * bands, or with tensors of at most 4 bits packed.
+ *
+ * RAM is no sum over layers, so the solver does not know it. A choice that it finds is exported
+ * with random weights. If that needs too much RAM, the reason becomes a cut (solve.h), and the
+ * solver finds another choice. To find the reason, items get fewer bits one after the other, as
+ * long as the network is still too large. Those that cannot get their fewest bits are the reason:
+ *
+ *     choices                      a 8, b 8, c 8, d 8   too large
+ *     as few bits as possible      a 2, b 6, c 2, d 5   too large, but not with b 4, nor with d 4
+ *     so every choice needs              b 4   or   d 4
+ *
+ * This is true if fewer bits never need more RAM. Then the choice that is found is the best one
+ * that fits. It fits in any case.
+ */
+#include "budget/search.h"
+
+#include "deploy/device.h"
+#include "recipe/recipe.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+qat_status budget_find_ram(qat_ram_plan *plan, bool *does_fit, const qat_budget *b,
+                           const budget_meter *m, const int *choice, qat_error *err)
+{
+    int64_t const limit = b->recipe->budget.ram;
+    qat_recipe *recipe = NULL;
+    *plan = (qat_ram_plan){0};
+    qat_status st = budget_recipe_of(&recipe, b->recipe, &b->net, choice, BUDGET_CHOSEN, err);
+    if (!st)
+        st = qat_device_fit_of(plan, recipe, m->plugins, m->float_graph, &m->input, limit, err);
+    *does_fit = !limit || plan->ram <= (uint64_t)limit;
+    qat_recipe_free(recipe);
+    return st;
+}
+
+static qat_status refuse(const qat_budget *b, const qat_ram_plan *least, qat_error *err)
+{
+    char where[QAT_RECIPE_WHERE_MAX];
+    qat_recipe_where(b->recipe, "budget", "ram", where);
+    return qat_fail(
+        err, QAT_ERR_ARGUMENT,
+        "%s: budget.ram = %lld: the network needs at least %zu bytes of RAM with any of "
+        "these bits, also in row bands or with packed tensors",
+        where, (long long)b->recipe->budget.ram, least->ram);
+}
+
+qat_status budget_check_ram(const qat_budget *b, const budget_meter *m, qat_error *err)
+{
+    qat_ram_plan least;
+    bool does_fit;
+    if (!b->recipe->budget.ram)
+        return QAT_OK;
+    int *choice = calloc((size_t)b->net.n_items + 1, sizeof *choice);
+    if (!choice)
+        return qat_out_of_memory(err, "budget");
+    budget_least(b->net.items, b->net.n_items, choice);
+    qat_status st = budget_find_ram(&least, &does_fit, b, m, choice, err);
+    if (!st && !does_fit)
+        st = refuse(b, &least, err);
+    free(choice);
+    return st;
+}
+
+/* ------------------------------------------------------------------ cuts */
+
+/** A choice that is too large, on its way to fewer bits. */
+typedef struct fall {
+    const qat_budget *b;
+    const budget_meter *m;
+    int *choice;
+    int *cut; /* what becomes of it: by item, the first choice that would fit; 0: none would */
+} fall;
+
+static qat_status is_too_large(const fall *f, bool *large, qat_error *err)
+{
+    qat_ram_plan plan;
+    qat_status const st = budget_find_ram(&plan, large, f->b, f->m, f->choice, err);
+    *large = !*large;
+    return st;
+}
+
+/** Find the first choice of an item that fits. The last one does. */
+static qat_status first_that_fits(const fall *f, int item, int *first, qat_error *err)
+{
+    int const last = f->b->net.items[item].n - 1;
+    qat_status st = QAT_OK;
+    bool large = true;
+    for (; !st && *first < last; (*first)++) {
+        f->choice[item] = *first;
+        st = is_too_large(f, &large, err);
+        if (!large)
+            break;
+    }
+    return st;
+}
+
+/** Let one item fall as far as the network stays too large. */
+static qat_status fall_item(const fall *f, int item, qat_error *err)
+{
+    int first = f->choice[item] + 1;
+    int const last = f->b->net.items[item].n - 1;
+    bool large;
+    if (first > last)
+        return QAT_OK;
+    f->choice[item] = last;
+    qat_status st = is_too_large(f, &large, err);
+    if (st || large)
+        return st;
+    st = first_that_fits(f, item, &first, err);
+    f->cut[item] = first;
+    f->choice[item] = first - 1;
+    return st;
+}
+
+/** Bits of weights seldom change the RAM: so all of them fall at once, if they can. */
+static qat_status fall_weights(const fall *f, qat_error *err)
+{
+    const budget_network *net = &f->b->net;
+    int *before = calloc((size_t)net->n_items + 1, sizeof *before);
+    bool large;
+    if (!before)
+        return qat_out_of_memory(err, "budget");
+    memcpy(before, f->choice, (size_t)net->n_items * sizeof *before);
+    for (int i = 0; i < net->n_items; i++)
+        if (net->tensors[i].weights)
+            f->choice[i] = net->items[i].n - 1;
+    qat_status const st = is_too_large(f, &large, err);
+    if (!st && !large)
+        memcpy(f->choice, before, (size_t)net->n_items * sizeof *before);
+    free(before);
+    return st;
+}
+
+static qat_status add_cut(qat_budget *b, const budget_meter *m, const int *choice, qat_error *err)
+{
+    int const n = b->net.n_items;
+    if (b->limits.n_cuts == BUDGET_MOST_CUTS)
+        return qat_fail(err, QAT_ERR_LIMIT,
+                        "more than %d choices that seem best need too much RAM: set a larger "
+                        "budget.ram, or name layers in budget.keep",
+                        BUDGET_MOST_CUTS);
+    fall f = {b, m, calloc((size_t)n + 1, sizeof(int)), b->cuts + b->limits.n_cuts * n};
+    if (!f.choice)
+        return qat_out_of_memory(err, "budget");
+    memcpy(f.choice, choice, (size_t)n * sizeof *f.choice);
+    qat_status st = fall_weights(&f, err);
+    for (int i = 0; !st && i < n; i++)
+        st = fall_item(&f, i, err);
+    free(f.choice);
+    b->limits.cuts = b->cuts;
+    b->limits.n_cuts += !st;
+    return st;
+}
+
+qat_status budget_keep_ram(qat_budget *b, const budget_meter *m, const int *choice,
+                           qat_ram_plan *plan, bool *does_fit, qat_error *err)
+{
+    size_t const n = (size_t)b->net.n_items;
+    *does_fit = true;
+    *plan = b->fit;
+    if (!b->recipe->budget.ram || (b->fits && !memcmp(b->fits, choice, n * sizeof *choice)))
+        return QAT_OK;
+    if (!b->cuts)
+        b->cuts = calloc(n * BUDGET_MOST_CUTS + 1, sizeof *b->cuts);
+    if (!b->fits)
+        b->fits = malloc((n + 1) * sizeof *b->fits);
+    if (!b->cuts || !b->fits)
+        return qat_out_of_memory(err, "budget");
+    memset(b->fits, -1, n * sizeof *b->fits);
+    qat_status st = budget_find_ram(plan, does_fit, b, m, choice, err);
+    if (!st && *does_fit) {
+        memcpy(b->fits, choice, n * sizeof *choice);
+        b->fit = *plan;
+    } else if (!st)
+        st = add_cut(b, m, choice, err);
+    return st;
+}
