@@ -4,8 +4,8 @@
  *
  * RAM is no sum over layers, so the solver does not know it. A choice that it finds is exported
  * with random weights. If that needs too much RAM, the reason becomes a cut (solve.h), and the
- * solver finds another choice. To find the reason, items get fewer bits one after the other, as
- * long as the network is still too large. Those that cannot get their fewest bits are the reason:
+ * solver finds another choice. To find the reason, items get fewer bits as long as the network is
+ * still too large. Those that cannot get their fewest bits are the reason:
  *
  *     choices                      a 8, b 8, c 8, d 8   too large
  *     as few bits as possible      a 2, b 6, c 2, d 5   too large, but not with b 4, nor with d 4
@@ -97,40 +97,59 @@ static qat_status first_that_fits(const fall *f, int item, int *first, qat_error
     return st;
 }
 
-/** Let one item fall as far as the network stays too large. */
+/** Let an item fall as far as the network stays too large. With its fewest bits it is not. */
 static qat_status fall_item(const fall *f, int item, qat_error *err)
 {
     int first = f->choice[item] + 1;
-    int const last = f->b->net.items[item].n - 1;
-    bool large;
-    if (first > last)
-        return QAT_OK;
-    f->choice[item] = last;
-    qat_status st = is_too_large(f, &large, err);
-    if (st || large)
-        return st;
-    st = first_that_fits(f, item, &first, err);
+    qat_status const st = first_that_fits(f, item, &first, err);
     f->cut[item] = first;
     f->choice[item] = first - 1;
     return st;
 }
 
-/** Bits of weights seldom change the RAM: so all of them fall at once, if they can. */
-static qat_status fall_weights(const fall *f, qat_error *err)
+/** Give items their fewest bits. Returns whether that changes any. */
+static bool lower(const fall *f, int begin, int end)
 {
-    const budget_network *net = &f->b->net;
-    int *before = calloc((size_t)net->n_items + 1, sizeof *before);
-    bool large;
+    bool changed = false;
+    for (int i = begin; i < end; i++) {
+        int const last = f->b->net.items[i].n - 1;
+        changed |= f->choice[i] != last;
+        f->choice[i] = last;
+    }
+    return changed;
+}
+
+/**
+ * Let the items begin .. end - 1 fall, many at once where that is possible: so few exports find the
+ * reason.
+ * @param known  is it known that the network fits if all of them get their fewest bits?
+ * @param fell   receives whether all of them did: it is too large even so
+ */
+static qat_status fall_range(const fall *f, int begin, int end, bool known, bool *fell,
+                             qat_error *err)
+{
+    size_t const bytes = (size_t)(end - begin) * sizeof *f->choice;
+    int *before = malloc(bytes);
+    qat_status st = QAT_OK;
     if (!before)
         return qat_out_of_memory(err, "budget");
-    memcpy(before, f->choice, (size_t)net->n_items * sizeof *before);
-    for (int i = 0; i < net->n_items; i++)
-        if (net->tensors[i].weights)
-            f->choice[i] = net->items[i].n - 1;
-    qat_status const st = is_too_large(f, &large, err);
-    if (!st && !large)
-        memcpy(f->choice, before, (size_t)net->n_items * sizeof *before);
+    memcpy(before, f->choice + begin, bytes);
+    *fell = !known;
+    if (lower(f, begin, end) && !known)
+        st = is_too_large(f, fell, err);
+    if (!st && !*fell)
+        memcpy(f->choice + begin, before, bytes);
     free(before);
+    if (st || *fell)
+        return st;
+    if (end - begin == 1)
+        return fall_item(f, begin, err);
+    int const middle = begin + (end - begin) / 2;
+    bool left;
+    st = fall_range(f, begin, middle, false, &left, err);
+    if (!st)
+        st = fall_range(f, middle, end, left, fell, err);
+    *fell = false;
     return st;
 }
 
@@ -146,9 +165,8 @@ static qat_status add_cut(qat_budget *b, const budget_meter *m, const int *choic
     if (!f.choice)
         return qat_out_of_memory(err, "budget");
     memcpy(f.choice, choice, (size_t)n * sizeof *f.choice);
-    qat_status st = fall_weights(&f, err);
-    for (int i = 0; !st && i < n; i++)
-        st = fall_item(&f, i, err);
+    bool fell;
+    qat_status const st = fall_range(&f, 0, n, true, &fell, err);
     free(f.choice);
     b->limits.cuts = b->cuts;
     b->limits.n_cuts += !st;
