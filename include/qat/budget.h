@@ -28,7 +28,8 @@ typedef struct qat_budget_options {
     int n_plugins;              /* 0: those of the recipe */
     uint64_t memory;            /* the most bytes of one graph; 0: no limit */
     const qat_log *log;         /* notes; may be NULL */
-    qat_tick *tick;             /* measurements done, of all; may be NULL */
+    qat_tick *tick;             /* measurements done, of all; 0 of 0 while choices are fitted into
+                                   RAM; may be NULL */
     void *context;
 } qat_budget_options;
 

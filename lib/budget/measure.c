@@ -22,14 +22,19 @@ static const char *name_of(const qat_budget *b, int item)
     return b->net.layers[b->net.tensors[item].layer].name;
 }
 
-static qat_status tick(measuring *g, qat_error *err)
+qat_status budget_tick(const budget_meter *m, int64_t done, int64_t all, qat_error *err)
 {
-    const qat_budget_options *o = g->m->options;
-    g->done++;
-    if (!o->tick || o->tick(o->context, g->done, g->all))
+    const qat_budget_options *o = m->options;
+    if (!o->tick || o->tick(o->context, done, all))
         return QAT_OK;
     return qat_fail(err, QAT_ERR_STATE,
                     "stopped; what was measured is kept: run the same command again to continue");
+}
+
+static qat_status tick(measuring *g, qat_error *err)
+{
+    g->done++;
+    return budget_tick(g->m, g->done, g->all, err);
 }
 
 static void set_loss(budget_item *item, int c, double added)

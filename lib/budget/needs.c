@@ -117,6 +117,7 @@ static qat_status file_of(int64_t *bytes, const qat_budget *b, const budget_mete
     int const count = labelled ? m->input.classes + (first != NULL) : 0;
     const char **labels = calloc((size_t)count + 1, sizeof *labels);
     qat_recipe *recipe = NULL;
+    *bytes = 0;
     if (!labels)
         return qat_out_of_memory(err, "budget");
     for (int i = 0; i < count; i++)

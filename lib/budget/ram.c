@@ -7,9 +7,9 @@
  * solver finds another choice. To find the reason, items get fewer bits as long as the network is
  * still too large. Those that cannot get their fewest bits are the reason:
  *
- *     choices                      a 8, b 8, c 8, d 8   too large
- *     as few bits as possible      a 2, b 6, c 2, d 5   too large, but not with b 4, nor with d 4
- *     so every choice needs              b 4   or   d 4
+ *     the best choice               a 8   b 8   c 8     too large
+ *     as few bits as possible       a 8   b 2   c 8     too large, but not with a 4, nor with c 4
+ *     so every choice that fits has a 4   or    c 4     or fewer bits
  *
  * This is true if fewer bits never need more RAM. Then the choice that is found is the best one
  * that fits. It fits in any case.
@@ -28,7 +28,9 @@ qat_status budget_find_ram(qat_ram_plan *plan, bool *does_fit, const qat_budget 
     int64_t const limit = b->recipe->budget.ram;
     qat_recipe *recipe = NULL;
     *plan = (qat_ram_plan){0};
-    qat_status st = budget_recipe_of(&recipe, b->recipe, &b->net, choice, BUDGET_CHOSEN, err);
+    qat_status st = budget_tick(m, 0, 0, err);
+    if (!st)
+        st = budget_recipe_of(&recipe, b->recipe, &b->net, choice, BUDGET_CHOSEN, err);
     if (!st)
         st = qat_device_fit_of(plan, recipe, m->plugins, m->float_graph, &m->input, limit, err);
     *does_fit = !limit || plan->ram <= (uint64_t)limit;
@@ -71,7 +73,7 @@ typedef struct fall {
     const qat_budget *b;
     const budget_meter *m;
     int *choice;
-    int *cut; /* what becomes of it: by item, the first choice that would fit; 0: none would */
+    int *cut; /* by item: the first choice that would fit; 0: the item is not part of the reason */
 } fall;
 
 static qat_status is_too_large(const fall *f, bool *large, qat_error *err)
@@ -173,26 +175,25 @@ static qat_status add_cut(qat_budget *b, const budget_meter *m, const int *choic
     return st;
 }
 
-qat_status budget_keep_ram(qat_budget *b, const budget_meter *m, const int *choice,
-                           qat_ram_plan *plan, bool *does_fit, qat_error *err)
+qat_status budget_fit_or_cut(qat_budget *b, const budget_meter *m, const int *choice,
+                             bool *does_fit, qat_error *err)
 {
     size_t const n = (size_t)b->net.n_items;
+    qat_ram_plan plan;
     *does_fit = true;
-    *plan = b->fit;
-    if (!b->recipe->budget.ram || (b->fits && !memcmp(b->fits, choice, n * sizeof *choice)))
+    if (!b->recipe->budget.ram || (b->fitted && !memcmp(b->fitted, choice, n * sizeof *choice)))
         return QAT_OK;
     if (!b->cuts)
         b->cuts = calloc(n * BUDGET_MOST_CUTS + 1, sizeof *b->cuts);
-    if (!b->fits)
-        b->fits = malloc((n + 1) * sizeof *b->fits);
-    if (!b->cuts || !b->fits)
+    if (!b->fitted)
+        b->fitted = malloc((n + 1) * sizeof *b->fitted);
+    if (!b->cuts || !b->fitted)
         return qat_out_of_memory(err, "budget");
-    memset(b->fits, -1, n * sizeof *b->fits);
-    qat_status st = budget_find_ram(plan, does_fit, b, m, choice, err);
-    if (!st && *does_fit) {
-        memcpy(b->fits, choice, n * sizeof *choice);
-        b->fit = *plan;
-    } else if (!st)
+    memset(b->fitted, -1, n * sizeof *b->fitted);
+    qat_status st = budget_find_ram(&plan, does_fit, b, m, choice, err);
+    if (!st && *does_fit)
+        memcpy(b->fitted, choice, n * sizeof *choice);
+    else if (!st)
         st = add_cut(b, m, choice, err);
     return st;
 }

@@ -123,77 +123,78 @@ static qat_status open_table(budget_table *table, const qat_budget *b, const bud
 
 /* ------------------------------------------------------------------ solving */
 
-/** What row bands or packed tensors add to the file. */
-static int64_t more_flash(const qat_ram_plan *plan)
-{
-    return (int64_t)plan->bytes - (int64_t)plan->bytes_before;
-}
+/** A choice, or none: then nothing was found that fits. */
+typedef struct solution {
+    int *choice; /* the caller's room */
+    bool is_there;
+    budget_sums sums;
+    int64_t other; /* bytes of the file that are not weights */
+} solution;
 
-/** Take the choice that makes the smallest file, if that fits. */
-static qat_status take_least(const qat_budget *b, const budget_meter *m, int64_t flash, int *choice,
-                             budget_sums *sums, int64_t *other, qat_error *err)
+static qat_status try_least(const qat_budget *b, const budget_meter *m, int64_t flash, solution *s,
+                            qat_error *err)
 {
     qat_ram_plan plan;
     bool does_fit;
-    memcpy(choice, b->least, (size_t)b->net.n_items * sizeof *choice);
-    *sums = budget_sums_of(b->net.items, b->net.n_items, choice);
-    qat_status const st = budget_find_ram(&plan, &does_fit, b, m, choice, err);
-    *other = b->other_flash + more_flash(&plan);
-    if (st || (does_fit && sums->bytes + *other <= flash))
+    s->sums = budget_sums_of(b->net.items, b->net.n_items, s->choice);
+    qat_status st = budget_other_flash(&s->other, b, m, s->choice, err);
+    if (!st)
+        st = budget_find_ram(&plan, &does_fit, b, m, s->choice, err);
+    s->is_there = !st && does_fit && s->sums.bytes + s->other <= flash;
+    return st;
+}
+
+/** Take the choice that makes the smallest file, or that with the fewest bits, if that fits. */
+static qat_status take_least(const qat_budget *b, const budget_meter *m, int64_t flash, solution *s,
+                             qat_error *err)
+{
+    memcpy(s->choice, b->least, (size_t)b->net.n_items * sizeof *s->choice);
+    qat_status const st = try_least(b, m, flash, s, err);
+    if (st || s->is_there)
         return st;
-    return qat_fail(err, QAT_ERR_ARGUMENT, "nothing fits %lld bytes: the least is %lld",
-                    (long long)flash, (long long)(sums->bytes + *other));
+    budget_least(b->net.items, b->net.n_items, s->choice);
+    return try_least(b, m, flash, s, err);
 }
 
 /**
  * Solve with so many bytes for the whole file. If the choice makes more of it that is not weights
- * than was thought, it is solved again with as many bytes less. If nothing is left then, it is the
- * choice that makes the smallest file. If the choice needs too much RAM, it is solved again without
- * such choices.
+ * than was thought, it is solved again with as many bytes less. If nothing is left then, it is one
+ * of the least choices. If the choice needs too much RAM, it is solved again without such choices.
  */
-static qat_status solve_within(qat_budget *b, const budget_meter *m, int64_t flash, int *choice,
-                               budget_sums *sums, int64_t *other, qat_error *err)
+static qat_status solve_within(qat_budget *b, const budget_meter *m, int64_t flash, solution *s,
+                               qat_error *err)
 {
-    bool done = false, does_fit;
-    qat_ram_plan plan;
     int64_t thought = b->other_flash;
     qat_status st = QAT_OK;
-    while (!st && !done) {
+    s->is_there = false;
+    while (!st && !s->is_there) {
         budget_limits limits = b->limits;
         limits.bytes = flash == BUDGET_NO_LIMIT ? flash : flash - thought;
-        st = budget_solve(b->net.items, b->net.n_items, &limits, choice, sums, err);
-        if (st == QAT_ERR_ARGUMENT && thought > b->other_flash)
-            return take_least(b, m, flash, choice, sums, other, err);
+        st = budget_solve(b->net.items, b->net.n_items, &limits, s->choice, &s->sums, err);
+        if (st == QAT_ERR_ARGUMENT) /* nothing fits */
+            return take_least(b, m, flash, s, err);
         if (!st)
-            st = budget_other_flash(other, b, m, choice, err);
-        if (!st)
-            st = budget_keep_ram(b, m, choice, &plan, &does_fit, err);
-        if (st || !does_fit)
-            continue;
-        *other += more_flash(&plan);
-        done = flash == BUDGET_NO_LIMIT || sums->bytes + *other <= flash;
-        if (!done)
-            thought = *other; /* larger than before: so this ends */
+            st = budget_other_flash(&s->other, b, m, s->choice, err);
+        if (!st && flash != BUDGET_NO_LIMIT && s->sums.bytes + s->other > flash)
+            thought = s->other; /* larger than before: so this ends */
+        else if (!st)
+            st = budget_fit_or_cut(b, m, s->choice, &s->is_there, err);
     }
     return st;
 }
 
-static qat_status solve(qat_budget *b, budget_meter *m, budget_table *table, int64_t flash,
-                        int *choice, int64_t *other, qat_budget_point *point, qat_error *err)
+static qat_status measure_point(qat_budget *b, budget_meter *m, budget_table *table,
+                                const solution *s, qat_budget_point *point, qat_error *err)
 {
-    budget_sums sums;
-    qat_status const st = solve_within(b, m, flash, choice, &sums, other, err);
-    if (st)
-        return st;
-    *point = (qat_budget_point){.flash = sums.bytes + *other,
-                                .macs_bits = sums.macs_bits,
-                                .predicted = (double)sums.loss * BUDGET_LOSS_UNIT};
-    return budget_simulate(b, m, table, choice, &point->simulated, err);
+    *point = (qat_budget_point){.flash = s->sums.bytes + s->other,
+                                .macs_bits = s->sums.macs_bits,
+                                .predicted = (double)s->sums.loss * BUDGET_LOSS_UNIT};
+    return budget_simulate(b, m, table, s->choice, &point->simulated, err);
 }
 
 /**
- * Solve for sizes of flash from the least to the largest that is of use. Nothing may fit the first
- * of them, if few bits make row bands or packed tensors add more flash than the choice does.
+ * Solve for sizes of flash from the least to the largest that is of use. A size is left out if
+ * nothing is found for it: the smallest file may need too much RAM.
  */
 static qat_status find_curve(qat_budget *b, budget_meter *m, budget_table *table, int *choice,
                              qat_error *err)
@@ -201,37 +202,52 @@ static qat_status find_curve(qat_budget *b, budget_meter *m, budget_table *table
     const budget_item *items = b->net.items;
     int const n = b->net.n_items;
     qat_status st = QAT_OK;
-    int64_t const more = more_flash(&b->ram);
-    int64_t const least = budget_sums_of(items, n, b->least).bytes + b->other_flash + more;
-    int64_t const most = b->most_flash + more > least ? b->most_flash + more : least;
+    int64_t const least = budget_sums_of(items, n, b->least).bytes + b->other_flash;
+    int64_t const most = b->most_flash > least ? b->most_flash : least;
     for (int i = 0; !st && i < BUDGET_POINTS; i++) {
-        qat_budget_point point;
         int64_t const flash = least + (most - least) * i / (BUDGET_POINTS - 1);
-        int64_t other;
-        st = solve(b, m, table, flash, choice, &other, &point, err);
-        if (st == QAT_ERR_ARGUMENT)
+        solution s = {.choice = choice};
+        st = solve_within(b, m, flash, &s, err);
+        if (st == QAT_ERR_LIMIT) { /* too hard: the choice itself is there */
             st = QAT_OK;
-        else if (!st && (!b->n_points || b->points[b->n_points - 1].flash < point.flash))
-            b->points[b->n_points++] = point;
+            s.is_there = false;
+        }
+        bool const is_new =
+            !b->n_points || b->points[b->n_points - 1].flash < s.sums.bytes + s.other;
+        if (!st && s.is_there && is_new)
+            st = measure_point(b, m, table, &s, &b->points[b->n_points++], err);
     }
     return st;
+}
+
+static qat_status refuse(const qat_budget *b, qat_error *err)
+{
+    char where[QAT_RECIPE_WHERE_MAX];
+    qat_recipe_where(b->recipe, "budget", "ram", where);
+    return qat_fail(err, QAT_ERR_ARGUMENT,
+                    "%s: no choice of bits was found that fits both budget.ram = %lld and "
+                    "budget.flash = %lld",
+                    where, (long long)b->recipe->budget.ram, (long long)b->recipe->budget.flash);
 }
 
 static qat_status choose(qat_budget *b, budget_meter *m, budget_table *table, qat_error *err)
 {
     int64_t const flash = b->recipe->budget.flash;
-    int64_t other = 0;
     bool does_fit;
+    solution s = {.choice = b->choice};
     int *choice = calloc((size_t)b->net.n_items + 1, sizeof *choice);
     qat_status st = choice ? QAT_OK : qat_out_of_memory(err, "budget");
     if (!st)
-        st =
-            solve(b, m, table, flash ? flash : BUDGET_NO_LIMIT, b->choice, &other, &b->chosen, err);
+        st = solve_within(b, m, flash ? flash : BUDGET_NO_LIMIT, &s, err);
+    if (!st && !s.is_there)
+        st = refuse(b, err);
+    if (!st)
+        st = measure_point(b, m, table, &s, &b->chosen, err);
     if (!st)
         st = budget_find_ram(&b->ram, &does_fit, b, m, b->choice, err);
     if (!st)
         st = find_curve(b, m, table, choice, err);
-    b->other_flash = other;
+    b->other_flash = s.other;
     if (!st)
         budget_network_choose(&b->net, b->choice);
     free(choice);
@@ -304,7 +320,7 @@ void qat_budget_free(qat_budget *b)
     free(b->choice);
     free(b->least);
     free(b->cuts);
-    free(b->fits);
+    free(b->fitted);
     free(b);
 }
 

@@ -18,8 +18,7 @@ struct qat_budget {
     qat_ram_plan ram;     /* of choice */
     int *choice;          /* by item */
     int *cuts;            /* limits.cuts; room for all */
-    int *fits;            /* the last choice that was seen to fit budget.ram */
-    qat_ram_plan fit;     /* its plan */
+    int *fitted;          /* the last choice that was seen to fit budget.ram */
     qat_budget_point chosen, points[BUDGET_POINTS];
     int n_points;
     double base_loss; /* with the first choice of each item */
@@ -65,15 +64,14 @@ qat_status budget_find_ram(qat_ram_plan *plan, bool *does_fit, const qat_budget 
                            const budget_meter *m, const int *choice, qat_error *err);
 /** Check that something fits budget.ram: else QAT_ERR_ARGUMENT, with the least that is possible. */
 qat_status budget_check_ram(const qat_budget *b, const budget_meter *m, qat_error *err);
-/**
- * Does the choice fit budget.ram? If it does not, the limits get a cut that it does not meet.
- * Without that limit, the plan is empty.
- */
-qat_status budget_keep_ram(qat_budget *b, const budget_meter *m, const int *choice,
-                           qat_ram_plan *plan, bool *does_fit, qat_error *err);
+/** Does the choice fit budget.ram? If it does not, the limits get a cut that it does not meet. */
+qat_status budget_fit_or_cut(qat_budget *b, const budget_meter *m, const int *choice,
+                             bool *does_fit, qat_error *err);
 
 /* measure.c */
 
+/** Tell the caller what is done. QAT_ERR_STATE: the search is to stop. */
+qat_status budget_tick(const budget_meter *m, int64_t done, int64_t all, qat_error *err);
 /** Fill in the losses of all items, from the table or by measuring. */
 qat_status budget_measure(qat_budget *b, budget_meter *m, budget_table *table, qat_error *err);
 /** The loss that a choice adds in simulation. */

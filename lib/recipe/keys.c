@@ -498,7 +498,8 @@ static const qat_key keys[] = {
           "qat-train --budget chooses the bits of each layer within this: the most bytes of the "
           ".qm, whose weights are packed; 0: no limit"),
     BYTES(budget, ram, "0", 0, INT_BIG,
-          "the most bytes of RAM on a device, with qat-export --ram; 0: no limit"),
+          "the RAM on a device, without the engine's model memory, that qat-export --ram must be "
+          "able to reach; 0: no limit"),
     COUNT(budget, macs_bits, "0", 0, 9e15,
           "the most of the sum over layers of multiply-adds x weight bits x bits of the "
           "activations that they multiply; 0: no limit"),

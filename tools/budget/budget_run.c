@@ -119,9 +119,11 @@ static void print_layers(const qat_budget *b)
     printf("%-*s %10lld %13lld %8s %8s %10lld %15lld %11.6f\n", width, "total", (long long)count,
            (long long)macs, "", "", (long long)chosen->flash, (long long)chosen->macs_bits,
            chosen->predicted);
-    printf("loss added, simulated: %.6f. RAM on a device: %zu bytes", chosen->simulated, ram->ram);
+    printf("loss added, simulated: %.6f. RAM, without the engine's model memory: %zu bytes",
+           chosen->simulated, ram->ram);
     if (ram->ram < ram->ram_before)
-        printf(", exported with --ram; otherwise %zu bytes", ram->ram_before);
+        printf(" with qat-export --ram, which adds about %zu bytes of flash; otherwise %zu bytes",
+               ram->bytes - ram->bytes_before, ram->ram_before);
     printf("\n");
 }
 
