@@ -71,9 +71,9 @@ static void write_head(qat_writer *w, const qat_budget *b)
     if (b->ram.ram < b->ram.ram_before)
         qat_write_text(w,
                        "; RAM: %zu bytes with qat-export --ram %lld, otherwise %zu; that adds "
-                       "about %zu bytes to the file\n",
+                       "about %lld bytes to the file\n",
                        b->ram.ram, (long long)b->recipe->budget.ram, b->ram.ram_before,
-                       b->ram.bytes - b->ram.bytes_before);
+                       (long long)b->ram.bytes - (long long)b->ram.bytes_before);
     qat_write_text(w, "; loss added: predicted %.6g, simulated %.6g, before fine-tuning\n",
                    b->chosen.predicted, b->chosen.simulated);
 }

@@ -122,8 +122,8 @@ static void print_layers(const qat_budget *b)
     printf("loss added, simulated: %.6f. RAM, without the engine's model memory: %zu bytes",
            chosen->simulated, ram->ram);
     if (ram->ram < ram->ram_before)
-        printf(" with qat-export --ram, which adds about %zu bytes of flash; otherwise %zu bytes",
-               ram->bytes - ram->bytes_before, ram->ram_before);
+        printf(" with qat-export --ram, which adds about %lld bytes of flash; otherwise %zu bytes",
+               (long long)ram->bytes - (long long)ram->bytes_before, ram->ram_before);
     printf("\n");
 }
 

@@ -177,8 +177,10 @@ static const char *define(qat_writer *page, struct letters *l, const char *at)
 {
     static const char *const ends[] = {"</symbol>", "</g>"};
     bool const symbol = !strncmp(at, "<symbol ", 8);
+    if ((!symbol && strncmp(at, "<g id=\"glyph", 12) != 0) || l->n == MOST_LOCAL)
+        return NULL;
     const char *const name = strstr(at, "id=\"");
-    if ((!symbol && strncmp(at, "<g id=\"glyph", 12) != 0) || !name || l->n == MOST_LOCAL)
+    if (!name)
         return NULL;
     const char *const shape = strchr(at, '>') + 1, *const end = strstr(shape, ends[!symbol]);
     int const glyph = end ? glyph_of(page, shape, (size_t)(end - shape)) : -1;
