@@ -135,13 +135,11 @@ static qat_status try_least(const qat_budget *b, const budget_meter *m, int64_t 
                             qat_error *err)
 {
     qat_ram_plan plan;
-    bool does_fit;
     s->sums = budget_sums_of(b->net.items, b->net.n_items, s->choice);
-    qat_status st = budget_other_flash(&s->other, b, m, s->choice, err);
-    if (!st)
-        st = budget_find_ram(&plan, &does_fit, b, m, s->choice, err);
-    s->is_there = !st && does_fit && s->sums.bytes + s->other <= flash;
-    return st;
+    qat_status const st = budget_other_flash(&s->other, b, m, s->choice, err);
+    if (st || s->sums.bytes + s->other > flash)
+        return st;
+    return budget_find_ram(&plan, &s->is_there, b, m, s->choice, err);
 }
 
 /** Take the choice that makes the smallest file, or that with the fewest bits, if that fits. */
