@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # soak.sh [MINUTES] [BUILD]: trains for MINUTES (10) with the sanitizers of BUILD (build-sanitize, made by ./test.sh).
 # For half of the time it is one process. For the other half it is stopped (SIGTERM) and resumed every few seconds.
-# The script prints the resident memory over time. It fails if AddressSanitizer (leaks too) or
-# UndefinedBehaviorSanitizer reports anything, or if memory grows by more than 2 %: in the one process between a fifth
-# of its time and the end, or between the first and the last of the short ones.
+# The script prints the resident memory over time. It fails if AddressSanitizer reports anything (leaks and undefined
+# behaviour too), or if memory grows by more than 2 %: in the one process between a fifth of its time and the end, or
+# between the first and the last of the short ones.
 set -u
 minutes=${1:-10}
 cd "$(dirname "$0")/.." || exit 1
@@ -11,7 +11,7 @@ build=${2:-build-sanitize}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # The quarantine of freed blocks is kept small: it is memory that only the sanitizer holds.
-export ASAN_OPTIONS=detect_leaks=1:quarantine_size_mb=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+export ASAN_OPTIONS=detect_leaks=1:quarantine_size_mb=1:handle_sigill=1
 half=$((minutes * 30))
 pid=
 

@@ -4,8 +4,7 @@
 #
 #     c_source.sh ANSWERS TESTS      ANSWERS: tests/c_source/answers.c, built; TESTS: the folder of the test programs
 #
-# models.sh says which networks. Under the sanitizers it takes some of them, and gcc compiles these with the
-# sanitizers too.
+# models.sh says which networks. Under the sanitizers there are few, and gcc compiles these with the sanitizers too.
 set -u
 answers=$(realpath "${1:?}") tests=${2:?}
 tools=${QAT_BUILD_ROOT:?}/tools
@@ -15,13 +14,14 @@ ops() { # ops <model>: the names of its ops, sorted
     "$tools/qat-inspect" "$1" --json | tr ',{' '\n\n' | sed -n 's/^ *"op": "\([a-z0-9_]*\)".*/\1/p' | sort -u
 }
 
-random=24
-. "$QAT_SOURCE_ROOT/tests/c_source/models.sh"
-
-sanitizers='' least=100 others=yes
+sanitizers='' least=100 others=yes random=24
 if [ "${QAT_SANITIZE:-none}" != none ]; then
-    sanitizers="-g -fsanitize=$QAT_SANITIZE -fno-sanitize-recover=all" least=6 others=no
-    awk 'NR % 32 == 1' chosen.txt >some.txt && mv some.txt chosen.txt
+    sanitizers="-g -fsanitize=$QAT_SANITIZE -fno-sanitize-recover=all" least=6 others=no random=6
+    makers='test_infer test_state test_packing'
+fi
+. "$QAT_SOURCE_ROOT/tests/c_source/models.sh"
+if [ -n "$sanitizers" ]; then
+    awk 'NR % 3 == 1' chosen.txt >some.txt && mv some.txt chosen.txt
 fi
 
 # ---------------------------------------------------------------- each network

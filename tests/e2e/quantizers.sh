@@ -96,9 +96,10 @@ has "and says what it is not" '^layers left in float .* cannot become integers: 
 check "its evaluation" "$tools/qat-eval" floating/last.ckpt "${plugin[@]}" --json
 has "is a simulation, and says so" '"simulated_top1": .*"left_in_float": "conv2"' out.txt
 
+layouts=$(sanitized int8 'uint8 int8')
 # Schemes to compare with: one magnitude a channel or tensor, and powers of two, run on integers ...
 sed '/^\[quant.layer/,$d; s/^bn_freeze_delay.*/bn_freeze_delay = 0/; s/^quant_delay.*//' ranges.ini >schemes.ini
-for layout in uint8 int8; do
+for layout in $layouts; do
     for scheme in bwn twn inq dorefa weight_norm apot; do
         run=$layout-$scheme
         check "$run: qat-train" "$tools/qat-train" schemes.ini --set "quant.layout=$layout" \
@@ -110,7 +111,7 @@ done
 
 # Normalised weights, with batch norms that use the statistics of the batch for most of the run.
 for scheme in dorefa weight_norm apot; do
-    for layout in uint8 int8; do
+    for layout in $layouts; do
         run=norms-$layout-$scheme
         check "$run: qat-train" "$tools/qat-train" schemes.ini --set quant.bn_freeze_delay=50 --set quant.weight_bits=2 \
             --set "quant.layout=$layout" --set "quant.weight_ranges=$scheme" --set quant.fraction=15 --out "$run"
@@ -149,7 +150,7 @@ refuses "batch norm that moves frozen weights" 2 'conv1: inq freezes folded weig
     "$tools/qat-train" schemes.ini --set quant.weight_ranges=inq --set quant.bn_freeze_delay=10 --out bad
 
 # Training on integers: the forward pass is the engine's, byte for byte. Without a delay only codes are kept.
-for layout in uint8 int8; do
+for layout in $layouts; do
     for ranges in tqt lsq pact three_sigma ema,quant.power_of_two=yes; do
         delay=$([ $layout = int8 ] && echo 0 || echo 10)
         run=integer-$layout-$ranges
@@ -174,7 +175,7 @@ if grep -q 'training on integers' out.txt; then not_ok "  the integers are other
 
 # Weights that oscillate are frozen; the codes in the model are those that were frozen.
 sed '/^\[quant.layer/,$d; s/^weight_bits.*/weight_bits = 3/; s/^lr .*/lr = 0.2/' ranges.ini >freeze.ini
-for layout in uint8 int8; do
+for layout in $layouts; do
     for ranges in ema lsq three_sigma; do
         run=freeze-$layout-$ranges
         freezing=(--set "quant.layout=$layout" --set "quant.ranges=$ranges" --set quant.freeze_threshold=0.05
@@ -211,7 +212,7 @@ checkpoint_every = 20
 [output]
 keep = 9
 INI
-for layout in uint8 int8; do
+for layout in $layouts; do
     for ranges in ema lsq tqt; do
         run=falls-$layout-$ranges
         check "$run: qat-train" "$tools/qat-train" falls.ini --set "quant.layout=$layout" --set "quant.ranges=$ranges" \

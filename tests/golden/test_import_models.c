@@ -19,9 +19,9 @@
 #include <zlib.h>
 
 #ifdef __SANITIZE_ADDRESS__
-enum { LEAST_THREADS = 2 }; /* they take long enough */
+enum { LEAST_THREADS = 2, PART = 2 }; /* they take long enough: every second picture */
 #else
-enum { LEAST_THREADS = 1 };
+enum { LEAST_THREADS = 1, PART = 1 };
 #endif
 enum { EMULATED_BYTES = 1 << 20 }; /* of a model small enough for an emulated processor */
 enum { MAX_IO = 8, MAX_FILE = 1 << 28, PATH_BYTES = 2048, LINE_BYTES = 512, DETECTOR_OUTPUTS = 4 };
@@ -257,7 +257,7 @@ static void run_on(struct model *m, const char *isa, int threads)
         m->out[i] = buffer(m, qi_output_at(m->model, i));
     m->outputs_of_picture = outputs_compared(m);
     int const pictures = number_of(m, "pictures");
-    for (int k = 0; k < pictures; k++)
+    for (int k = 0; k < pictures; k += PART)
         run_picture(m, k);
     for (int i = 0; i < MAX_IO; i++) {
         free(m->in[i]);
