@@ -603,7 +603,8 @@ static int train_within_budget(qat_recipe *recipe)
                              .stop = asked_to_stop};
     tool_threads(threads ? threads : number(recipe, "train.threads"));
     catch_signals();
-    int status = !dry_run && budget_spare_run(&w, &err) ? tool_failed(&me, &err) : 0;
+    int status =
+        budget_spare_run(&w, &err) || budget_check(recipe, &w, &err) ? tool_failed(&me, &err) : 0;
     if (!status && !dry_run)
         status = train_float(recipe, &w);
     if (!status && budget_search(&chosen, recipe, &w, &err))

@@ -23,7 +23,9 @@ extern "C" {
 typedef struct qat_budget_options {
     size_t struct_size;         /* sizeof this struct, or 0 */
     const char *dir;            /* NULL: the recipe's [output] dir; it is made */
-    bool overwrite;             /* forget what an interrupted search has measured */
+    bool resume;                /* the folder has a run with its budget.ini: another choice is
+                                   refused, and nothing is written */
+    bool overwrite;             /* forget what a search has measured, but not budget.table */
     const char *const *plugins; /* files to open instead of those of the recipe's plugin.path */
     int n_plugins;              /* 0: those of the recipe */
     uint64_t memory;            /* the most bytes of one graph; 0: no limit */
@@ -71,10 +73,17 @@ typedef struct qat_budget qat_budget;
  * The same recipe gives the same bytes in all of them but sensitivity.csv (whose order depends on
  * what it was used for), for any number of threads, also after an interruption.
  *
- * @return QAT_ERR_ARGUMENT if nothing fits the budget: the message says the least that is possible
+ * @return QAT_ERR_ARGUMENT if nothing fits the budget: the message says the least that is possible;
+ *         QAT_ERR_STATE if options->resume is set and the choice is another one
  */
 qat_status qat_budget_search(qat_budget **budget, const qat_recipe *recipe,
                              const qat_budget_options *options, qat_error *err);
+/**
+ * Check what a search would refuse before it measures anything, without the trained weights: keys
+ * that cannot be combined, and a budget that nothing fits.
+ */
+qat_status qat_budget_check(const qat_recipe *recipe, const qat_budget_options *options,
+                            qat_error *err);
 /** Free a result; NULL is allowed. What the functions below returned is then gone. */
 void qat_budget_free(qat_budget *budget);
 

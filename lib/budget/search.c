@@ -31,6 +31,7 @@ static bool limits_inputs(const qat_recipe *r)
     return found;
 }
 
+/** What can be refused before anything is opened. */
 static qat_status check_recipe(const qat_recipe *r, qat_error *err)
 {
     if (!r->budget.flash && !r->budget.ram && !r->budget.macs_bits)
@@ -42,25 +43,29 @@ static qat_status check_recipe(const qat_recipe *r, qat_error *err)
                         "%s: quant.enabled = no: a float network has no bits to choose", r->source);
     if (r->quant.activation_bits > 8)
         return qat_fail(err, QAT_ERR_UNSUPPORTED,
-                        "%s: a network with %d-bit activations has 8-bit weights: there is nothing "
-                        "to choose",
+                        "%s: the bits of a network with %d-bit activations cannot be searched; "
+                        "give those of its weights by [quant.layer]",
                         r->source, (int)r->quant.activation_bits);
     if (r->budget.activation_bits.n && limits_inputs(r))
         return qat_fail(err, QAT_ERR_UNSUPPORTED,
-                        "%s: budget.activation_bits and input_bits cannot be combined: both say "
-                        "what layers read",
+                        "%s: input_bits cannot be combined with budget.activation_bits: the search "
+                        "would choose the bits that input_bits fixes; remove one of them",
                         r->source);
     if (r->model.steps)
         return qat_fail(err, QAT_ERR_UNSUPPORTED,
                         "%s: the bits of a network with a state (model.steps) cannot be searched; "
                         "give them by [quant.layer]",
                         r->source);
-    if (!qat_net_has_weights(r))
-        return qat_fail(err, QAT_ERR_ARGUMENT,
-                        "%s: a budget is searched for trained weights: name a checkpoint by "
-                        "train.init",
-                        r->source);
     return QAT_OK;
+}
+
+static qat_status check_weights(const qat_recipe *r, qat_error *err)
+{
+    if (qat_net_has_weights(r))
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_ARGUMENT,
+                    "%s: a budget is searched for trained weights: name a checkpoint by train.init",
+                    r->source);
 }
 
 qat_status budget_path_in(char path[BUDGET_PATH_MAX], const char *dir, const char *name,
@@ -118,7 +123,8 @@ static qat_status open_table(budget_table *table, const qat_budget *b, const bud
     hex_of(digest, settings);
     snprintf(head, sizeof head, "# network %s, %.200s, samples %lld, settings %s", network,
              qat_dataset_info_of(m->data)->name, (long long)m->samples, settings);
-    return budget_table_open(table, path, head, m->options->overwrite, err);
+    bool const is_shared = *b->recipe->budget.table; /* then it is not this folder's to replace */
+    return budget_table_open(table, path, head, m->options->overwrite && !is_shared, err);
 }
 
 /* ------------------------------------------------------------------ solving */
@@ -254,15 +260,23 @@ static qat_status choose(qat_budget *b, budget_meter *m, budget_table *table, qa
 
 /* ------------------------------------------------------------------ the search */
 
+/** Open the network, and find out whether anything fits. Its weights are not needed for that. */
+static qat_status open_network(qat_budget *b, budget_meter *m, const qat_budget_options *options,
+                               qat_error *err)
+{
+    qat_status st = budget_meter_open(m, b->recipe, options, err);
+    if (!st)
+        st = budget_network_find(&b->net, b->recipe, m->float_graph, m->simulated, m->wanted, err);
+    return st ? st : budget_check_needs(b, m, err);
+}
+
 static qat_status search(qat_budget *b, budget_meter *m, const qat_budget_options *options,
                          qat_error *err)
 {
     budget_table table = {0};
-    qat_status st = budget_meter_open(m, b->recipe, options, err);
+    qat_status st = open_network(b, m, options, err);
     if (!st)
-        st = budget_network_find(&b->net, b->recipe, m->float_graph, m->simulated, m->wanted, err);
-    if (!st)
-        st = budget_check_needs(b, m, err);
+        st = check_weights(b->recipe, err);
     if (!st)
         st = budget_meter_prepare(m, &b->net, err);
     b->choice = st ? NULL : calloc((size_t)b->net.n_items + 1, sizeof *b->choice);
@@ -277,8 +291,39 @@ static qat_status search(qat_budget *b, budget_meter *m, const qat_budget_option
     if (!st)
         st = choose(b, m, &table, err);
     if (!st)
-        st = budget_write(b, err);
+        st = budget_write(b, options->resume, err);
     budget_table_free(&table);
+    return st;
+}
+
+static qat_status open_budget(qat_budget **budget, const qat_recipe *recipe,
+                              const qat_budget_options *options, qat_error *err)
+{
+    if (options->struct_size > sizeof *options)
+        return qat_fail(err, QAT_ERR_UNSUPPORTED,
+                        "qat_budget_options: of a later version of the library");
+    qat_status const st = check_recipe(recipe, err);
+    if (st)
+        return st;
+    qat_budget *b = *budget = calloc(1, sizeof *b);
+    if (!b)
+        return qat_out_of_memory(err, "budget");
+    const char *dir = options->dir ? options->dir : recipe->output.dir;
+    b->recipe = recipe;
+    snprintf(b->dir, sizeof b->dir, "%s", dir);
+    return budget_path_in(b->recipe_path, dir, "budget.ini", err);
+}
+
+qat_status qat_budget_check(const qat_recipe *recipe, const qat_budget_options *options,
+                            qat_error *err)
+{
+    budget_meter meter = {0};
+    qat_budget *b = NULL;
+    qat_status st = open_budget(&b, recipe, options, err);
+    if (!st)
+        st = open_network(b, &meter, options, err);
+    budget_meter_close(&meter);
+    qat_budget_free(b);
     return st;
 }
 
@@ -287,26 +332,16 @@ qat_status qat_budget_search(qat_budget **budget, const qat_recipe *recipe,
 {
     budget_meter meter = {0};
     *budget = NULL;
-    if (options->struct_size > sizeof *options)
-        return qat_fail(err, QAT_ERR_UNSUPPORTED,
-                        "qat_budget_options: of a later version of the library");
-    qat_budget *b = calloc(1, sizeof *b);
-    if (!b)
-        return qat_out_of_memory(err, "budget");
-    b->recipe = recipe;
-    qat_status st = check_recipe(recipe, err);
-    const char *dir = options->dir ? options->dir : recipe->output.dir;
+    qat_status st = open_budget(budget, recipe, options, err);
     if (!st)
-        st = budget_path_in(b->recipe_path, dir, "budget.ini", err);
-    snprintf(b->dir, sizeof b->dir, "%s", dir);
-    if (!st)
-        st = search(b, &meter, options, err);
+        st = search(*budget, &meter, options, err);
     budget_meter_close(&meter);
-    b->recipe = NULL; /* the caller's */
-    if (st)
-        qat_budget_free(b);
-    else
-        *budget = b;
+    if (*budget)
+        (*budget)->recipe = NULL; /* the caller's */
+    if (st) {
+        qat_budget_free(*budget);
+        *budget = NULL;
+    }
     return st;
 }
 

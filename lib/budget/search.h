@@ -80,7 +80,10 @@ qat_status budget_simulate(qat_budget *b, budget_meter *m, budget_table *table, 
 
 /* write.c */
 
-/** Write budget.ini, budget.csv, curve.csv and budget.json. */
-qat_status budget_write(const qat_budget *b, qat_error *err);
+/**
+ * Write budget.ini, budget.csv, curve.csv and budget.json.
+ * @param resume  write nothing if budget.ini is there, for another run: QAT_ERR_STATE
+ */
+qat_status budget_write(const qat_budget *b, bool resume, qat_error *err);
 
 #endif

@@ -63,8 +63,8 @@ static qat_status take_all(budget_table *t, const char *text, qat_error *err)
     }
     if (!st && !good)
         st = qat_fail(err, QAT_ERR_STATE,
-                      "%s was measured with other weights, data or settings: remove it, name "
-                      "another file (budget.table), or give --overwrite",
+                      "%s was measured with other weights, data or settings: remove it, or name "
+                      "another file (budget.table)",
                       t->path);
     return st;
 }

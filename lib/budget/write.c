@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { BITS_MOST = 8 };
 
@@ -233,16 +234,39 @@ static qat_status write_numbers(const qat_budget *b, qat_error *err)
 {
     qat_writer w = {0};
     qat_write_text(&w,
-                   "{\"flash\": %lld, \"ram\": %zu, \"macs_bits\": %lld, \"predicted_loss\": "
-                   "%.9g, \"simulated_loss\": %.9g}\n",
-                   (long long)b->chosen.flash, b->ram.ram, (long long)b->chosen.macs_bits,
-                   b->chosen.predicted, b->chosen.simulated);
+                   "{\"flash\": %lld, \"ram\": %zu, \"flash_for_ram\": %lld, \"macs_bits\": %lld, "
+                   "\"predicted_loss\": %.9g, \"simulated_loss\": %.9g}\n",
+                   (long long)b->chosen.flash, b->ram.ram,
+                   (long long)b->ram.bytes - (long long)b->ram.bytes_before,
+                   (long long)b->chosen.macs_bits, b->chosen.predicted, b->chosen.simulated);
     return save(b, "budget.json", &w, err);
 }
 
-qat_status budget_write(const qat_budget *b, qat_error *err)
+/** A run continues with the bits with which it was begun, or not at all. */
+static qat_status check_same(const qat_budget *b, qat_error *err)
 {
-    qat_status st = write_layers(b, err);
+    qat_recipe *chosen = NULL, *begun = NULL;
+    qat_error why;
+    if (access(b->recipe_path, F_OK))
+        return QAT_OK;
+    qat_status st = qat_recipe_load(&begun, b->recipe_path, NULL, 0, err);
+    if (!st)
+        st = budget_recipe_of(&chosen, b->recipe, &b->net, b->choice, BUDGET_CHOSEN, err);
+    if (!st && qat_recipe_same_run(begun, chosen, &why))
+        st = qat_fail(err, QAT_ERR_STATE,
+                      "%.300s: the run there was begun with another choice (%.300s): continue it "
+                      "with the budget and the settings that it had, or name another folder",
+                      b->recipe_path, why.message);
+    qat_recipe_free(begun);
+    qat_recipe_free(chosen);
+    return st;
+}
+
+qat_status budget_write(const qat_budget *b, bool resume, qat_error *err)
+{
+    qat_status st = resume ? check_same(b, err) : QAT_OK;
+    if (!st)
+        st = write_layers(b, err);
     if (!st)
         st = write_curve(b, err);
     if (!st)

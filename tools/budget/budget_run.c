@@ -127,6 +127,20 @@ static void print_layers(const qat_budget *b)
     printf("\n");
 }
 
+/** Bands and packed tensors are ops of their own, which the search does not count. */
+static void tell_of_flash(const qat_budget *b, const qat_recipe *recipe)
+{
+    const qat_ram_plan *ram = qat_budget_ram(b);
+    int64_t const flash = (int64_t)qat_recipe_number(recipe, "budget.flash");
+    int64_t const bytes =
+        qat_budget_chosen(b)->flash + (int64_t)ram->bytes - (int64_t)ram->bytes_before;
+    if (flash && ram->ram < ram->ram_before && bytes > flash)
+        fprintf(stderr,
+                "qat-train: warning: made to fit budget.ram, the file has about %lld bytes, more "
+                "than budget.flash = %lld\n",
+                (long long)bytes, (long long)flash);
+}
+
 static void print_curve(const qat_budget *b)
 {
     printf("the best choice for other sizes of flash, before fine-tuning:\n%12s %15s %15s %15s\n",
@@ -140,23 +154,38 @@ static void print_curve(const qat_budget *b)
     fflush(stdout);
 }
 
+static qat_budget_options options_of(const budget_wanted *w)
+{
+    return (qat_budget_options){.dir = w->dir,
+                                .resume = w->resume && budget_is_begun(w->dir),
+                                .overwrite = w->overwrite,
+                                .plugins = w->plugins->items,
+                                .n_plugins = w->plugins->count,
+                                .memory = w->memory,
+                                .log = w->log,
+                                .tick = on_tick,
+                                .context = (void *)w};
+}
+
+qat_status budget_check(const qat_recipe *recipe, const budget_wanted *w, qat_error *err)
+{
+    qat_budget_options const o = options_of(w);
+    qat_status const st = has_weights(recipe) ? QAT_OK : qat_budget_check(recipe, &o, err);
+    tool_bar_clear();
+    return st;
+}
+
 qat_status budget_search(qat_recipe **chosen, const qat_recipe *recipe, const budget_wanted *w,
                          qat_error *err)
 {
     qat_budget *b = NULL;
-    qat_budget_options const o = {.dir = w->dir,
-                                  .overwrite = w->overwrite,
-                                  .plugins = w->plugins->items,
-                                  .n_plugins = w->plugins->count,
-                                  .memory = w->memory,
-                                  .log = w->log,
-                                  .tick = on_tick,
-                                  .context = (void *)w};
+    qat_budget_options const o = options_of(w);
     *chosen = NULL;
     qat_status st = qat_budget_search(&b, recipe, &o, err);
     tool_bar_clear();
     if (!st) {
         print_layers(b);
+        tell_of_flash(b, recipe);
         print_curve(b);
         st = qat_recipe_load(chosen, qat_budget_recipe(b), NULL, 0, err);
     }

@@ -15,8 +15,10 @@ typedef struct budget_wanted {
     bool (*stop)(void *context);
 } budget_wanted;
 
-/** Refuse a folder that has a run which would be replaced by accident. */
+/** Refuse a folder that has a run whose files would be replaced by accident. */
 qat_status budget_spare_run(const budget_wanted *w, qat_error *err);
+/** Before a float training: refuse a budget that nothing fits, and what cannot be searched. */
+qat_status budget_check(const qat_recipe *recipe, const budget_wanted *w, qat_error *err);
 
 /**
  * The recipe of the float training that comes first if the recipe has no train.init: without

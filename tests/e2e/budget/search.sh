@@ -126,7 +126,7 @@ each_choice() { # of those that fit: the loss that is predicted, and the bits
             sets+=(--set "quant.layer ${layers[i]}.activation_bits=$b")
             i=$((i + 1))
         done
-        within one 7K "${sets[@]}" --set 'budget.keep=*' --set budget.table=one.csv --dry-run --overwrite >one.txt 2>&1 || continue
+        within one 7K "${sets[@]}" --set 'budget.keep=*' --dry-run --overwrite >one.txt 2>&1 || continue
         awk -v bits="$bits" "BEGIN { printf \"%.9f %s\\n\", $loss, bits }"
     done
 }
@@ -143,6 +143,7 @@ if [ "$(sanitized no yes)" = yes ]; then
     check "exactly so much" within exactly "$least_ram" --dry-run
     is "needs it all" "$(ram exactly)" "$least_ram"
     check "little RAM, and flash" within both-limits 7K --set budget.flash=$(flash much) --dry-run
+    has "what the ops of packed tensors add is told" "warning: made to fit budget.ram, the file has about [0-9]+ bytes, more than budget.flash = $(flash much)\$" err.txt
     refuses "too little flash for it" 2 "the least that is possible is" within none 7K --set budget.flash=1K
     same "the flash was no limit" packed/budget.csv both-limits/budget.csv
     each_choice >each.txt
@@ -164,6 +165,11 @@ if [ "$(sanitized no yes)" = yes ]; then
     refuses "outputs of too few bits" 2 "the least that is possible is" budget none --set budget.macs_bits=1 "${some[@]}"
     alone_and_shared outputs "${some[@]}" --set "budget.macs_bits=$(sed 's/.*the least that is possible is \([0-9]*\),.*/\1/' err.txt)"
 fi
+
+cp between.csv before.csv
+check "--overwrite is for the folder" budget keep-1-shared --set budget.flash=1M --set budget.table=between.csv --set budget.keep=conv1 \
+    --set budget.weight_bits=8,4 --dry-run --overwrite
+same "not for the shared table" before.csv between.csv
 
 # ---------------------------------------------------------------- folders with long names
 long_folder() { # long_folder <characters>: its name
@@ -194,6 +200,9 @@ refuses "a float network" 2 "a float network has no bits" budget none --set budg
 check "a budget without --budget" "$tools/qat-train" line.ini --dry-run
 has "is told of" "line.ini: budget.flash has no effect without --budget" err.txt
 refuses "a folder with a run" 1 "half/last.ckpt already exists" budget half --set budget.flash=$half
+refuses "also for a dry run" 1 "half/last.ckpt already exists" budget half --set budget.flash=1M --dry-run
+refuses "a run continued with another choice" 1 "half/budget.ini: the run there was begun with another choice" budget half --set budget.flash=1M --resume
+for file in budget.ini budget.csv curve.csv budget.json last.ckpt; do same "$file stays" half/$file two/$file; done
 sed 's/^conv1,/conv9;/' half/sensitivity.csv | sed '1s/samples 100/samples 99/' >other.csv
 refuses "a table of something else" 1 "other.csv was measured with other weights" budget none --set budget.flash=1M --set budget.table=other.csv --dry-run
 head -c -3 half/sensitivity.csv >cut.csv
@@ -219,6 +228,15 @@ check "after a kill in training" budget late --set budget.flash=$half --set trai
 has "it is continued" "^continuing at step [1-9]" out.txt
 
 # ---------------------------------------------------------------- without weights to begin with
+alone() { # alone <options...>: a budget without a checkpoint
+    "$tools/qat-train" --budget small.ini --set budget.samples=50 --out none "$@"
+}
+refuses "too little flash, before a float training" 2 "the least that is possible is $least bytes" alone --set budget.flash=1K
+refuses "too little RAM" 2 "the network needs at least " alone --set budget.ram=64
+refuses "a pattern that matches nothing" 2 "budget.keep: no layer matches conv9" alone --set budget.flash=1M --set budget.keep=conv9
+refuses "in a dry run" 2 "the least that is possible is $least bytes" alone --set budget.flash=1K --dry-run
+refuses "a dry run has nothing to measure" 2 "name a checkpoint by train.init" alone --set budget.flash=1M --dry-run
+[ -e none ] && not_ok "nothing was written" || ok "nothing was written"
 check "the float network comes first" "$tools/qat-train" --budget small.ini --set budget.samples=50 --set budget.flash=$half --out whole
 has "in a folder of its own" "^no train.init: the float network is trained first, in whole/float\$" out.txt
 has "without quantization" "^step,.*,float_top1," whole/float/log.csv
