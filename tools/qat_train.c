@@ -307,30 +307,38 @@ static void print_costs(const qat_layer_cost *costs, int count, const qat_networ
     if (size->training_parameters > size->parameters)
         printf("%lld parameters with those that only training uses\n",
                (long long)size->training_parameters);
-    printf("the columns are lower bounds. flash: 8-bit weights, 32-bit bias, multipliers, without "
-           "the .qm's headers, names and tables.\n"
-           "RAM: 8-bit activations alive at once, without alignment and the kernels' scratch\n");
+    printf(
+        "the columns are lower bounds for 8 bits. flash: 8-bit weights, 32-bit bias, multipliers, "
+        "without the .qm's headers, names and tables.\n"
+        "RAM: 8-bit activations alive at once, without alignment and the kernels' scratch\n");
 }
 
-/** Print what a device needs in all, or why that is not known. */
-static void print_needs(const qat_recipe *recipe, const qat_plugins *opened, const qat_graph *graph,
-                        const qat_input_info *input)
+/** Print what a device needs in all, or why that is not known. Fails if training would fail, too.
+ */
+static qat_status print_needs(const qat_recipe *recipe, const qat_plugins *opened,
+                              const qat_graph *graph, const qat_input_info *input, qat_error *err)
 {
     qat_device_needs needs;
     qat_c_sizes sizes;
     qat_c_preprocessing const preprocessing = qat_device_preprocessing_of(input);
-    qat_error err;
-    if (qat_device_c_sizes_of(&sizes, recipe, opened, graph, input, &err))
-        printf("as C source: not known: %s\n", tool_shown(err.message));
+    qat_status st = qat_device_c_sizes_of(&sizes, recipe, opened, graph, input, err);
+    if (st == QAT_ERR_ARGUMENT)
+        return st;
+    if (st)
+        printf("as C source: not known: %s\n", tool_shown(err->message));
     else
         tool_print_c_sizes(&sizes, &preprocessing);
-    if (qat_device_needs_of(&needs, recipe, opened, graph, input, &err)) {
-        printf("RAM on a device: not known: %s\n", tool_shown(err.message));
-        return;
+    st = qat_device_needs_of(&needs, recipe, opened, graph, input, err);
+    if (st == QAT_ERR_ARGUMENT)
+        return st;
+    if (st) {
+        printf("RAM on a device: not known: %s\n", tool_shown(err->message));
+        return QAT_OK;
     }
     printf("RAM on a device: %lld bytes: device arena %lld bytes, model memory %lld bytes\n",
            (long long)(needs.arena_bytes + needs.model_bytes), (long long)needs.arena_bytes,
            (long long)needs.model_bytes);
+    return QAT_OK;
 }
 
 /** How many items a comma list has. */
@@ -478,7 +486,7 @@ static int show_costs(const qat_recipe *recipe)
     if (!st)
         print_costs(costs, count, &size);
     if (!st)
-        print_needs(recipe, opened, graph, &input);
+        st = print_needs(recipe, opened, graph, &input, &err);
     if (!st)
         st = qat_freeze_params(graph, qat_recipe_get(recipe, "train.freeze", freeze), &notes, &err);
     free(costs);

@@ -132,8 +132,8 @@ static qat_status refuse_scheme(const finder *f, const char *layer, const qat_op
     for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
         if (op == schemes[i])
             return qat_fail(err, QAT_ERR_UNSUPPORTED,
-                            "%s: layer %s: weight_ranges = %s has bits of its own, which a budget "
-                            "cannot choose; name the layer in budget.keep",
+                            "%s: layer %s: the bits of weight_ranges = %s cannot be searched; name "
+                            "the layer in budget.keep",
                             f->recipe->source, layer, op->quant->quantizer->name);
     return QAT_OK;
 }

@@ -27,7 +27,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { LEAST_BITS = 2, MOST_BITS = 5 };
+enum { LEAST_BITS = 2 };
 
 static const double shares[INQ_STAGES] = {0.5, 0.75, 0.875, 1};
 
@@ -202,7 +202,7 @@ static int inq_params(const qat_node *node, qat_param_def *defs, qat_error *err)
 
 static qat_status inq_shape(qat_node *node, qat_error *err)
 {
-    if (node->attrs[FQW_BITS] > MOST_BITS)
+    if (node->attrs[FQW_BITS] > INQ_MOST_BITS)
         return qat_fail(err, QAT_ERR_UNSUPPORTED, "%s: inq needs 2 to 5 bits, but weight_bits = %g",
                         node->inputs[INQ_W]->name, node->attrs[FQW_BITS]);
     node->shape = node->inputs[INQ_W]->shape;

@@ -38,15 +38,13 @@
 #include <math.h>
 #include <string.h>
 
-enum { DOREFA_MOST_BITS = 7 };
-
 /** By bits: the step with the least E (x - D clamp(round(x / D), -P, P))^2, x normal. */
 static const double steps[] = {
     [2] = 1.22400636, [3] = 0.65076970, [4] = 0.35341132, [5] = 0.19324852,
     [6] = 0.10548759, [7] = 0.05726128, [8] = 0.03087009,
 };
 
-enum { APOT_MOST_BITS = 5, APOT_LEVELS = 16 };
+enum { APOT_LEVELS = 16 };
 
 /** By bits: the levels of apot from 0 on, the bits of their codes, and D. */
 static const struct apot {

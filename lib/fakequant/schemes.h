@@ -11,6 +11,9 @@
 extern const qat_op qat_op_bwn_weights, qat_op_twn_weights, qat_op_fgq_weights;
 extern const qat_op qat_op_dorefa_weights, qat_op_weight_norm_weights, qat_op_apot_weights;
 
+/** The most bits that weights of these schemes have. */
+enum { DOREFA_MOST_BITS = 7, APOT_MOST_BITS = 5, INQ_MOST_BITS = 5 };
+
 /*
  * inq_weights (w, frozen, exponent): the first attributes are those of fake_quant_weights (ops.h).
  * Then come the steps from which on 50, 75, 87.5 and 100 % of the weights are frozen.

@@ -266,6 +266,15 @@ static qat_status check_plateaus(const qat_recipe *r, qat_error *err)
     return r->train.stop_patience > 0 ? clash(r, "eval_every", "stop_patience", why, err) : QAT_OK;
 }
 
+static qat_status check_input_bits(const qat_recipe *r, qat_error *err)
+{
+    char where[QAT_RECIPE_WHERE_MAX];
+    if (r->quant.input_bits != 1)
+        return QAT_OK;
+    qat_recipe_where(r, "quant", "input_bits", where);
+    return qat_fail(err, QAT_ERR_ARGUMENT, "%s: quant.input_bits = 1: expected 0 or 2 to 8", where);
+}
+
 static qat_status check_attributes(const qat_recipe *r, qat_error *err)
 {
     if (r->attributes.low < r->attributes.high)
@@ -305,6 +314,8 @@ qat_status qat_recipe_check(const qat_recipe *r, qat_error *err)
         st = check_bits_schedules(r, err);
     if (!st)
         st = check_attributes(r, err);
+    if (!st)
+        st = check_input_bits(r, err);
     if (!st)
         st = check_scales(r, err);
     if (!st)

@@ -232,6 +232,28 @@ static bool has_inq(const qat_recipe *r)
     return found;
 }
 
+/** Names of a plugin's quantizers are not known here: their ranges may be learned. */
+static bool is_learned(const char *ranges)
+{
+    static const char *const others[] = {"auto", "ema", "dorefa", "weight_norm", "apot",
+                                         "bwn",  "twn", "fgq",    "inq",         "none"};
+    bool learned = true;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        learned &= strcmp(ranges, others[i]) != 0;
+    return learned;
+}
+
+static bool learns_ranges(const qat_recipe *r)
+{
+    bool found = is_learned(r->quant.ranges) || is_learned(r->quant.weight_ranges) ||
+                 is_learned(r->quant.activation_ranges);
+    for (int i = 0; i < r->n_quant_layers; i++)
+        for (int k = 0; k < r->quant_layers[i].n_entries; k++)
+            found |= strstr(r->quant_layers[i].entries[k].key, "ranges") &&
+                     is_learned(r->quant_layers[i].entries[k].value);
+    return r->quant.enabled && found;
+}
+
 static bool freezes(const qat_recipe *r)
 {
     return r->quant.freeze_threshold > 0;
@@ -317,6 +339,8 @@ static const condition scenes = {draws_objects, "data", "kind", "without data.ki
 static const condition parts = {crops_parts, "data", "crop_area", "without data.crop_area below 1"};
 static const condition inq = {has_inq, "quant", "weight_ranges",
                               "without quant.weight_ranges = inq"};
+static const condition learned = {learns_ranges, "quant", "ranges",
+                                  "with ranges that are not learned"};
 static const condition freezing = {freezes, "quant", "freeze_threshold",
                                    "without quant.freeze_threshold"};
 static const condition few_bits = {has_few_bits, "quant", "weight_bits",
@@ -443,8 +467,8 @@ static const struct need {
     {"quant", "activation_delay", &quantized},
     {"quant", "bn_freeze_delay", &quantized},
     {"quant", "bn_fold", &quantized},
-    {"quant", "learn_delay", &quantized},
-    {"quant", "range_rate", &quantized},
+    {"quant", "learn_delay", &learned},
+    {"quant", "range_rate", &learned},
     {"quant", "bn_reestimate", &quantized},
     {"quant", "range_log_every", &quantized},
     {"quant", "forward", &quantized},
@@ -505,6 +529,21 @@ static void tell(const qat_recipe *r, const qat_key *key, const condition *c, co
     log->line(log->context, text);
 }
 
+/** Sections of layers, in a file whose network stays float. */
+static void tell_of_layers(const qat_recipe *r, const qat_log *log)
+{
+    char text[QAT_RECIPE_WHERE_MAX + 256];
+    for (int i = 0; !r->quant.enabled && i < r->n_quant_layers; i++) {
+        const qat_recipe_layer *layer = &r->quant_layers[i];
+        if (!layer->line)
+            continue;
+        snprintf(text, sizeof text,
+                 "%.200s:%d: [quant.layer %.40s] has no effect without quant.enabled = yes",
+                 r->source, layer->line, layer->name);
+        log->line(log->context, text);
+    }
+}
+
 qat_status qat_recipe_tell_idle(const qat_recipe *recipe, const qat_log *log, qat_error *err)
 {
     qat_recipe *defaults;
@@ -517,6 +556,8 @@ qat_status qat_recipe_tell_idle(const qat_recipe *recipe, const qat_log *log, qa
             is_asked_for(recipe, defaults, i, &keys[i]))
             tell(recipe, &keys[i], c, log);
     }
+    if (!st && !is_set(recipe, qat_recipe_find_key("quant", "enabled")))
+        tell_of_layers(recipe, log);
     qat_recipe_free(defaults);
     return st;
 }

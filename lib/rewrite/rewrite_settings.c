@@ -12,13 +12,27 @@
 #include <stdio.h>
 #include <string.h>
 
+/** Is this an input that only losses read, such as the labels? */
+static bool is_target(const rw_analysis *a, const qat_node *node)
+{
+    for (int i = node->index + 1; i < a->count; i++) {
+        const qat_node *reader = qat_graph_node(a->graph, i);
+        for (int k = 0; k < reader->n_inputs; k++)
+            if (reader->inputs[k] == node && reader->op->quant)
+                return false;
+    }
+    return !node->op && !a->nodes[node->index].is_output;
+}
+
 /** The node whose name an override must match, or NULL if there is nothing to set. */
 static const qat_node *owner_of(const rw_analysis *a, const qat_node *node)
 {
     const qat_layer *layer = rw_layer_of(a, node);
     if (layer)
         return layer->first;
-    return node->is_param || qat_passes_codes(node) || (node->op && !node->op->quant) ? NULL : node;
+    if (node->is_param || qat_passes_codes(node) || (node->op && !node->op->quant))
+        return NULL;
+    return is_target(a, node) ? NULL : node;
 }
 
 /** The first or last convolution or fully connected layer. */
@@ -38,11 +52,30 @@ static bool matches(const rw_analysis *a, const qat_quant_layer *layer, const qa
     return qat_matches(layer->pattern, owner->name);
 }
 
+/** The layer whose codes a matching node passes on; NULL: no such node matches. */
+static const qat_node *source_of_matching(const rw_analysis *a, const char *pattern)
+{
+    for (int i = 0; i < a->count; i++) {
+        const qat_node *node = qat_graph_node(a->graph, i);
+        if (!qat_passes_codes(node) || !qat_matches(pattern, node->name))
+            continue;
+        while (qat_passes_codes(node))
+            node = node->inputs[0];
+        return owner_of(a, node);
+    }
+    return NULL;
+}
+
 static qat_status nothing_matches(const rw_analysis *a, const qat_quant_layer *layer,
                                   qat_error *err)
 {
     const char *nearest = "none: the network has no layers";
     int distance = 1 << 20;
+    const qat_node *source = source_of_matching(a, layer->pattern);
+    if (source)
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "%s%s[quant.layer %s]: it passes on the codes of %s: set those",
+                        layer->where, *layer->where ? ": " : "", layer->pattern, source->name);
     for (int i = 0; i < a->count; i++) {
         const qat_node *owner = owner_of(a, qat_graph_node(a->graph, i));
         int const d = owner ? qat_edit_distance(layer->pattern, owner->name) : distance;
@@ -97,8 +130,9 @@ qat_status qat_check_quantizer(const qat_registry *registry, const char *where, 
     if (qat_find_quantizer(registry, name, weights))
         return QAT_OK;
     if (qat_find_quantizer(registry, name, !weights))
-        return qat_fail(err, QAT_ERR_ARGUMENT, "%s = %s: this quantizer is not for %s; %s is",
-                        where, name, kinds[weights], nearest_quantizer(registry, name, weights));
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "%s = %s: this quantizer is not for %s: set %s_ranges = %s", where, name,
+                        kinds[weights], weights ? "activation" : "weight", name);
     return qat_fail(err, QAT_ERR_ARGUMENT, "%s = %s: there is no such quantizer; the nearest is %s",
                     where, name, nearest_quantizer(registry, name, weights));
 }
@@ -216,13 +250,39 @@ static qat_status check_freezing(const rw_analysis *a, qat_error *err)
     return QAT_OK;
 }
 
+/** The most bits that weights of a scheme have; 8: no limit of its own. */
+static int most_bits_of(const qat_op *by)
+{
+    if (by == &qat_op_dorefa_weights)
+        return DOREFA_MOST_BITS;
+    if (by == &qat_op_apot_weights)
+        return APOT_MOST_BITS;
+    return by == &qat_op_inq_weights ? INQ_MOST_BITS : 8;
+}
+
+static qat_status check_scheme_bits(const rw_analysis *a, qat_error *err)
+{
+    for (int i = 0; i < a->count; i++) {
+        const qat_node *node = qat_graph_node(a->graph, i);
+        const rw_settings *s = &a->settings[i];
+        int const most = most_bits_of(s->weights);
+        if (quantizes_weights(node) && !s->is_float && s->weight_bits > most)
+            return qat_fail(err, QAT_ERR_ARGUMENT,
+                            "%s: quant.weight_bits = %d, but weights by %s have 2 to %d bits",
+                            node->name, s->weight_bits, qat_op_quantizer(s->weights)->name, most);
+    }
+    return QAT_OK;
+}
+
 /** Why weights by this quantizer cannot begin with so many bits; NULL: they can. */
 static const char *no_schedule(const qat_op *by, int most)
 {
-    if (by == &qat_op_dorefa_weights && most > 7)
+    if (by == &qat_op_dorefa_weights && most > DOREFA_MOST_BITS)
         return ", which have at most 7 bits";
-    if (by == &qat_op_apot_weights && most > 5)
+    if (by == &qat_op_apot_weights && most > APOT_MOST_BITS)
         return ", which have at most 5 bits";
+    if (by == &qat_op_bwn_weights || by == &qat_op_twn_weights || by == &qat_op_fgq_weights)
+        return ", which have bits of their own";
     return by == &qat_op_inq_weights ? "" : NULL;
 }
 
@@ -291,6 +351,8 @@ qat_status rw_settle(rw_analysis *a, const qat_quant_options *o, qat_error *err)
         st = narrow(a, err);
     if (!st)
         st = check_wide(a, o, err);
+    if (!st)
+        st = check_scheme_bits(a, err);
     if (!st)
         st = check_freezing(a, err);
     if (!st)

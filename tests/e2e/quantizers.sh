@@ -120,7 +120,7 @@ for scheme in dorefa weight_norm apot; do
         has "$run: certified" '^certified against the checkpoint: .* [0-9]+ weight codes' out.txt
     done
 done
-refuses "dorefa with 8 bits" 1 "dorefa needs 2 to 7 bits" \
+refuses "dorefa with 8 bits" 2 "conv1: quant.weight_bits = 8, but weights by dorefa have 2 to 7 bits" \
     "$tools/qat-train" schemes.ini --set quant.weight_ranges=dorefa --set quant.weight_bits=8 --out bad
 
 # ... others do not, and are told apart.
@@ -237,10 +237,24 @@ refuses "no number of bits" 2 "expected BITS until WHEN" \
     "$tools/qat-train" falls.ini --set "quant.activation_bits_schedule=9 until 20" --out bad
 refuses "a schedule on integers" 2 "quant.weight_bits_schedule = 8 until 30, 4 until 50 cannot be combined with quant.forward" \
     "$tools/qat-train" falls.ini --set quant.forward=integer --out bad
+refuses "a schedule of two values" 2 "conv1: quant.weight_bits_schedule cannot be combined with weights by bwn, which have bits" \
+    "$tools/qat-train" falls.ini --set quant.weight_ranges=bwn --set quant.quant_delay=0 --set quant.bn_freeze_delay=0 --out bad
 refuses "a schedule of inq" 2 "conv1: quant.weight_bits_schedule cannot be combined with weights by inq" \
     "$tools/qat-train" falls.ini --set quant.weight_ranges=inq --set quant.quant_delay=0 --set quant.bn_freeze_delay=0 --out bad
 
 # What is wrong is named, with its line.
+refuses "a dry run sees it, too" 2 "weights by apot have 2 to 5 bits" \
+    "$tools/qat-train" ranges.ini "${plugin[@]}" --set quant.weight_ranges=apot --set quant.weight_bits=6 --dry-run
+refuses "inputs of one bit" 2 "quant.input_bits = 1: expected 0 or 2 to 8" "$tools/qat-train" ranges.ini --set quant.input_bits=1 --out bad
+refuses "the labels" 2 "[quant.layer label]: no layer matches" "$tools/qat-train" ranges.ini --set "quant.layer label.activation_bits=4" --out bad
+refuses "a quantizer of activations" 2 "quant.ranges = pact: this quantizer is not for weights: set activation_ranges = pact" \
+    "$tools/qat-train" ranges.ini --set quant.ranges=pact --out bad
+check "ranges that nothing learns" "$tools/qat-train" ranges.ini "${plugin[@]}" --set quant.learn_delay=30 --set quant.range_rate=2 --dry-run
+has "  learn_delay has no effect" "quant.learn_delay has no effect with ranges that are not learned" err.txt
+has "  nor has range_rate" "quant.range_rate has no effect with ranges that are not learned" err.txt
+sed 's/^enabled = yes/enabled = no/' ranges.ini >off.ini
+check "layers of a float network" "$tools/qat-train" off.ini "${plugin[@]}" --dry-run
+has "  sections have no effect" "off.ini:[0-9]+: \[quant.layer @first\] has no effect without quant.enabled = yes" err.txt
 refuses "a pattern that matches nothing" 2 '[quant.layer conv22]: no layer matches; the nearest is conv2' \
     "$tools/qat-train" ranges.ini --set "quant.layer conv22.weight_bits=4" --out bad
 printf '[quant.layer conv9]\nweight_bits = 3\n' >>ranges.ini

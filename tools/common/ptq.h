@@ -55,8 +55,8 @@ extern tool_ptq tool_ptq_given;
          0},                                                                                       \
     {                                                                                              \
         "--set", TOOL_LIST, &tool_ptq_given.sets, "quant.KEY=VALUE",                               \
-            "change layout, profile, weight_bits or activation_bits of the recipe "                \
-            "(repeatable)",                                                                        \
+            "change layout, profile, weight_bits, activation_bits or fraction of "                 \
+            "the recipe (repeatable)",                                                             \
             0, 0                                                                                   \
     }
 

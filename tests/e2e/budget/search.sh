@@ -194,7 +194,7 @@ refuses "bits that there are not" 2 "budget.weight_bits = 1,8" budget none --set
 refuses "a pattern that matches nothing" 2 "budget.keep: no layer matches conv9" budget none --set budget.flash=8K --set budget.keep=conv9
 printf '\n[budget]\nflash = 1K\n' | cat small.ini - >line.ini
 refuses "the line is named" 2 "line.ini:17: budget.flash = 1024" "$tools/qat-train" --budget line.ini --init float/last.ckpt --out none
-refuses "a scheme with bits of its own" 1 "weight_ranges = twn has bits of its own" budget none --set budget.flash=1M --set quant.weight_ranges=twn
+refuses "a scheme of its own" 1 "the bits of weight_ranges = twn cannot be searched" budget none --set budget.flash=1M --set quant.weight_ranges=twn
 refuses "a float network" 2 "a float network has no bits" budget none --set budget.flash=1M --set quant.enabled=no
 [ -e none ] && not_ok "nothing was written" || ok "nothing was written"
 check "a budget without --budget" "$tools/qat-train" line.ini --dry-run

@@ -272,7 +272,7 @@ START_TEST(test_refused)
     strcpy(override("block.c")->where, "my.ini:7");
     refuse("my.ini:7: [quant.layer block.c]: no layer matches; the nearest is block.a");
     override("pool")->activation_bits = 4; /* hands codes on: nothing to set */
-    refuse("[quant.layer pool]: no layer matches; the nearest is join");
+    refuse("[quant.layer pool]: it passes on the codes of block.a: set those");
     override("stem")->weight_bits = 9;
     refuse("[quant.layer stem]: weight_bits is 9, which is not in 2..8");
     override("stem")->per_channel = 1;
