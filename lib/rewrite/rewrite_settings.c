@@ -281,8 +281,6 @@ static const char *no_schedule(const qat_op *by, int most)
         return ", which have at most 7 bits";
     if (by == &qat_op_apot_weights && most > APOT_MOST_BITS)
         return ", which have at most 5 bits";
-    if (by == &qat_op_bwn_weights || by == &qat_op_twn_weights || by == &qat_op_fgq_weights)
-        return ", which have bits of their own";
     return by == &qat_op_inq_weights ? "" : NULL;
 }
 

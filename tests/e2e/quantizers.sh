@@ -237,8 +237,6 @@ refuses "no number of bits" 2 "expected BITS until WHEN" \
     "$tools/qat-train" falls.ini --set "quant.activation_bits_schedule=9 until 20" --out bad
 refuses "a schedule on integers" 2 "quant.weight_bits_schedule = 8 until 30, 4 until 50 cannot be combined with quant.forward" \
     "$tools/qat-train" falls.ini --set quant.forward=integer --out bad
-refuses "a schedule of two values" 2 "conv1: quant.weight_bits_schedule cannot be combined with weights by bwn, which have bits" \
-    "$tools/qat-train" falls.ini --set quant.weight_ranges=bwn --set quant.quant_delay=0 --set quant.bn_freeze_delay=0 --out bad
 refuses "a schedule of inq" 2 "conv1: quant.weight_bits_schedule cannot be combined with weights by inq" \
     "$tools/qat-train" falls.ini --set quant.weight_ranges=inq --set quant.quant_delay=0 --set quant.bn_freeze_delay=0 --out bad
 
