@@ -9,6 +9,8 @@
  *
  *     core, arena of zeros  =  core, arena of ones  =  host, an instruction set and threads
  *
+ * Such a model is also written as C source, and made to fit less RAM.
+ *
  * Mutations: qm_mutate.c.
  */
 #include "fuzz/fuzz.h"
@@ -17,6 +19,7 @@
 #include "fuzz/mutations/qm_image.h"
 #include "infer/model/model.h"
 #include "qat/convert.h"
+#include "qat/export.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -121,6 +124,49 @@ static void open_on_host(const uint8_t *qm, size_t size, qi_status expected)
     qi_host_close(host);
 }
 
+/** A model as C source: it is written, or a message says why it cannot be. */
+static void write_c(const qi_host *host, uint32_t seed)
+{
+    qat_c_options const options = {.no_self_test = seed & 1,
+                                   .caller_arena = seed & 2,
+                                   .separate_weights = seed & 4,
+                                   .strict = seed & 8,
+                                   .no_preprocessing = seed & 16};
+    qat_error err = {0};
+    qat_c_files files;
+    qat_status const st = qat_c_write(host, &options, &files, &err);
+    fuzz_require(st ? err.message[0] != 0 : files.source_bytes > 0 && files.header_bytes > 0,
+                 "C source, or a message");
+    fuzz_require(!files.weights || options.separate_weights, "weights only if they were asked for");
+    qat_c_files_free(&files);
+}
+
+/** A quarter less RAM: the model fits, or the message's least is above the limit. */
+static void fit_ram(const qi_model *device, const qi_host *host)
+{
+    qat_error err = {0};
+    qat_ram_plan plan = {0};
+    qi_host *fitted = NULL;
+    size_t const limit = qi_model_ram(device) / 4 * 3;
+    qat_status const st = qat_fit_ram(&fitted, host, limit, &plan, &err);
+    fuzz_require(st ? err.message[0] != 0 && !fitted : plan.ram <= limit, "it fits, or a message");
+    qi_host_close(fitted);
+}
+
+/** What is made of an accepted model. It takes long: of mutations, every 32nd. */
+static void convert(const struct fuzz_model *m)
+{
+    uint32_t const seed = qm_crc32(0, m->qm, m->qm_bytes);
+    qi_host *host = NULL;
+    if (!fuzz_is_small(m->model) || (!fuzz_thorough && seed / 32 % 32))
+        return;
+    fuzz_require(qi_host_open_bytes(&host, m->qm, m->qm_bytes, "input", NULL, NULL) == QAT_OK,
+                 "the host opens what the core opens");
+    write_c(host, seed);
+    fit_ram(m->model, host);
+    qi_host_close(host);
+}
+
 static void read_sealed(const uint8_t *data, size_t size)
 {
     struct fuzz_model m;
@@ -132,6 +178,7 @@ static void read_sealed(const uint8_t *data, size_t size)
         ask_everything(m.model);
         write_again(m.model);
         fuzz_run(&m);
+        convert(&m);
     } else if (size % 8 == 0) {
         open_on_host(qm, size, st);
     }
