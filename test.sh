@@ -54,7 +54,7 @@ build() {
 # scripts, and SKIP lines. A program that ended badly without saying so counts as one failure.
 run_tests() {
     echo "== testing $1"
-    meson test -C "$1" --no-rebuild --num-processes 2 --print-errorlogs "${@:2}" >"$logs/$1.test.log" 2>&1
+    meson test -C "$1" --no-rebuild --num-processes 2 --print-errorlogs "${@:2}" >>"$logs/$1.test.log" 2>&1
     status=$?
     text=$1/meson-logs/testlog.txt
     [ -f "$text" ] || { tail -n 20 "$logs/$1.test.log"; die "no tests ran in $1"; }
@@ -77,6 +77,7 @@ run_tests() {
     skipped=$((skipped + skip))
 }
 
+rm -rf "$logs"
 mkdir -p "$logs"
 # these warn of other things than the builds below, and take two minutes: so they come first
 configure build-debug -Dbuildtype=debug -Dtests=disabled -Dbench=true
