@@ -30,8 +30,8 @@ static const tool_option options[] = {
      "a key of a recipe's section [data], such as data.split=0.9 (repeatable)", 0, 0},
     TOOL_MEMORY_OPTION("the most memory that a split may take, in MiB (default 4096)"),
     TOOL_PIXELS_OPTION,
-    {"--jobs", TOOL_INT, &jobs, "N", "threads that decode (default: one for each processor)", 1,
-     TOOL_THREADS_MAX},
+    {"--jobs", TOOL_INT, &jobs, "N",
+     "threads that decode (default: OMP_NUM_THREADS, or one per processor)", 1, TOOL_THREADS_MAX},
     {0}};
 
 static const tool me = {

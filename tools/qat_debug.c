@@ -37,8 +37,8 @@ static const tool_option options[] = {
     TOOL_PTQ_OPTIONS,
     {"--plugin", TOOL_LIST, &plugins, "FILE.so",
      "load custom layers and tasks from this file (repeatable)", 0, 0},
-    {"--threads", TOOL_INT, &threads, "N", "compute threads (default: one per processor)", 1,
-     TOOL_THREADS_MAX},
+    {"--threads", TOOL_INT, &threads, "N",
+     "compute threads (default: OMP_NUM_THREADS, or one per processor)", 1, TOOL_THREADS_MAX},
     TOOL_MEMORY_OPTION(
         "the most memory that a model, and a data set, may take, in MiB\n(default 4096)"),
     TOOL_MACS_OPTION,

@@ -60,8 +60,8 @@ static const tool_option options[] = {
      65536},
     {"--plugin", TOOL_LIST, &plugins, "FILE.so",
      "load custom layers and tasks from this file (repeatable)", 0, 0},
-    {"--threads", TOOL_INT, &threads, "N", "compute threads (default: one per processor)", 1,
-     TOOL_THREADS_MAX},
+    {"--threads", TOOL_INT, &threads, "N",
+     "compute threads (default: OMP_NUM_THREADS, or one per processor)", 1, TOOL_THREADS_MAX},
     {"--isa", TOOL_TEXT, &isa, "NAME", "instruction set (default: the best of this processor)", 0,
      0},
     TOOL_MEMORY_OPTION(

@@ -95,8 +95,8 @@ static const tool_option options[] = {
      "load the custom layers and tasks that the checkpoint needs from this file\n"
      "(repeatable)",
      0, 0},
-    {"--threads", TOOL_INT, &threads, "N", "compute threads (default: one per processor)", 1,
-     TOOL_THREADS_MAX},
+    {"--threads", TOOL_INT, &threads, "N",
+     "compute threads (default: OMP_NUM_THREADS, or one per processor)", 1, TOOL_THREADS_MAX},
     RANKS_TIMEOUT_OPTION(&rank_timeout),
     {"--summary", TOOL_FLAG, &summary, NULL,
      "afterwards evaluate both networks on the test data and print a table", 0, 0},

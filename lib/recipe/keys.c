@@ -282,8 +282,9 @@ static const qat_key keys[] = {
     INT(train, eval_batch, "100", 1, 65536, "samples per batch of an evaluation"),
     INT(train, seed, "1", 0, 9e15,
         "seed of initial weights, order of the data, augmentation and dropout"),
-    FREE_INT(train, threads, "0", 0, 256,
-             "compute threads; 0: one per processor. Results do not depend on it"),
+    FREE_INT(
+        train, threads, "0", 0, 256,
+        "compute threads; 0: OMP_NUM_THREADS, or one per processor. Results do not depend on it"),
     CHOICE(train, optimizer, "sgd", "sgd|adam|adamw|rmsprop|adagrad",
            "how gradients change weights; docs/recipes.md has the equations"),
     REAL(train, lr, "0.05", 0, 1e30, "learning rate"),

@@ -232,10 +232,8 @@ void tool_check_data(const tool *t, const char *option, const char *spec, const 
 
 void tool_threads(int64_t threads)
 {
-    long const processors = sysconf(_SC_NPROCESSORS_ONLN);
-    if (threads <= 0)
-        threads = processors > 0 ? processors : 1;
-    qat_set_threads((int)threads);
+    if (threads > 0)
+        qat_set_threads((int)threads);
 }
 
 /** If that fails, the program just continues. */

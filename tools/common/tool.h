@@ -77,7 +77,10 @@ void tool_check_data(const tool *t, const char *option, const char *spec, const 
  */
 int tool_failed(const tool *t, const qat_error *err);
 
-/** Use this many threads from now on; 0: one per processor. */
+/**
+ * Use this many threads from now on. 0, the library's default: OMP_NUM_THREADS, or one for each
+ * processor that the process may use.
+ */
 void tool_threads(int64_t threads);
 
 /**

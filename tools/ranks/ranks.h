@@ -28,7 +28,7 @@ const qat_ranks *ranks_open(const char *program, int timeout);
 bool ranks_are_many(void);
 /**
  * How many threads one of several processes should start: one for each processor that mpirun has
- * bound it to, else its share of the machine's.
+ * bound it to, else its share of the machine's. 0 if OMP_NUM_THREADS says it: the library reads it.
  */
 int ranks_threads(void);
 /** Wait for the others, which must come here as well. NULL is fine. */

@@ -31,6 +31,8 @@ int ranks_threads(void)
     long const here = first_of(names, sizeof names / sizeof *names);
     long const online = sysconf(_SC_NPROCESSORS_ONLN);
     cpu_set_t set;
+    if (getenv("OMP_NUM_THREADS"))
+        return 0;
     if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) < online)
         return CPU_COUNT(&set);
     return here > 0 && online > here ? (int)(online / here) : 1;

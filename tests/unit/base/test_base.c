@@ -1,3 +1,4 @@
+#define _GNU_SOURCE /* sched_setaffinity */
 /* lib/base without .npy: random numbers, digests, arenas, byte buffers, files, tiles, errors. */
 #include "base/arena.h"
 #include "base/bytes.h"
@@ -12,6 +13,7 @@
 
 #include <check.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -687,6 +689,40 @@ START_TEST(test_threads_setting)
 }
 END_TEST
 
+#ifdef __linux__
+/** Bound to one processor, a thread that has no setting has one. OMP_NUM_THREADS says another. */
+static void *threads_of_bound(void *threads)
+{
+    int *n = threads;
+    cpu_set_t all, one;
+    CPU_ZERO(&one);
+    ck_assert_int_eq(sched_getaffinity(0, sizeof all, &all), 0);
+    for (int i = 0; i < CPU_SETSIZE && !CPU_COUNT(&one); i++)
+        if (CPU_ISSET(i, &all))
+            CPU_SET(i, &one);
+    ck_assert_int_eq(sched_setaffinity(0, sizeof one, &one), 0);
+    *n = qat_threads();
+    return NULL;
+}
+
+START_TEST(test_threads_default)
+{
+    pthread_t thread;
+    int bound = 0, told = 0;
+    unsetenv("OMP_NUM_THREADS");
+    ck_assert_int_eq(pthread_create(&thread, NULL, threads_of_bound, &bound), 0);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    setenv("OMP_NUM_THREADS", "3,2", 1);
+    ck_assert_int_eq(pthread_create(&thread, NULL, threads_of_bound, &told), 0);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    unsetenv("OMP_NUM_THREADS");
+    qat_set_threads(3);
+    ck_assert_int_eq(bound, 1);
+    ck_assert_int_eq(told, qat_threads()); /* 1 without threads */
+}
+END_TEST
+#endif
+
 static TCase *plain_case(void)
 {
     TCase *tc = tcase_create("memory");
@@ -706,6 +742,9 @@ static TCase *plain_case(void)
     tcase_add_test(tc, test_bytes_out_of_memory);
     tcase_add_test(tc, test_parallel);
     tcase_add_test(tc, test_threads_setting);
+#ifdef __linux__
+    tcase_add_test(tc, test_threads_default);
+#endif
     return tc;
 }
 
