@@ -420,6 +420,17 @@ static int failed(const qat_error *err, bool refused)
     return status;
 }
 
+/** What was written without a check of what is in it. */
+static void print_written(const char *to, const export_made *made)
+{
+    if (json) {
+        print_json_file(to, made);
+        printf("}\n");
+    } else {
+        print_file(to, made);
+    }
+}
+
 /** A .qm as a file of another format. */
 static int export_qm(const char *from, const char *to, export_made *made)
 {
@@ -442,12 +453,8 @@ static int export_qm(const char *from, const char *to, export_made *made)
     qat_status st = tool_model_open(&m, from, &(tool_run){.plugins = &plugins}, &err);
     if (!st)
         st = export_write(made, m.host, to, &err);
-    if (!st && json)
-        print_json_file(to, made);
-    if (!st && json)
-        printf("}\n");
-    else if (!st)
-        print_file(to, made);
+    if (!st)
+        print_written(to, made);
     tool_model_close(&m);
     return st ? tool_failed(&me, &err) : 0;
 }
@@ -461,6 +468,11 @@ static int export_float(const char *from, const char *to, export_made *made)
     uint8_t *bytes = NULL;
     if (!made->format->write_float)
         tool_usage(&me, "--float writes the formats onnx, tflite and npz");
+    if (data || samples || profile || reestimate_bn || summary || tool_ptq_given.data ||
+        tool_ptq_given.sets.count)
+        tool_usage(&me, "--float writes the float network, which has no integers to calibrate, "
+                        "verify or run: it takes --raw-params, --format, options of the format, "
+                        "--plugin, --json and limits only");
     qat_status st = tool_restore(&restored, from, &plugins, &err);
     if (!st && raw_params)
         st = tool_use_raw_params(restored, from, &err);
@@ -471,7 +483,7 @@ static int export_float(const char *from, const char *to, export_made *made)
     if (!st)
         st = export_put(made, to, bytes, &err);
     if (!st)
-        print_file(to, made);
+        print_written(to, made);
     free(bytes);
     qat_graph_free(graph);
     qat_restored_free(restored);

@@ -263,12 +263,13 @@ static void print_attribute(const qat_attr_def *a)
     if (a->type == QAT_ATTR_CHOICE)
         printf("    %s = (%s)", tool_shown(a->name), tool_shown(a->choices));
     else if (a->type == QAT_ATTR_PADDING)
-        printf("    %s = %s  (same|valid|pixels)", a->name, a->initial > 0 ? "valid" : "same");
+        printf("    %s = %s  (same|valid|pixels)", tool_shown(a->name),
+               a->initial > 0 ? "valid" : "same");
     else if (a->initial >= a->min && a->initial <= a->max)
-        printf("    %s = %g  (%g..%g)", a->name, a->initial, a->min, a->max);
+        printf("    %s = %g  (%g..%g)", tool_shown(a->name), a->initial, a->min, a->max);
     else
-        printf("    %s, must be given  (%g..%g)", a->name, a->min, a->max);
-    printf("  %s\n", a->meaning ? a->meaning : "");
+        printf("    %s, must be given  (%g..%g)", tool_shown(a->name), a->min, a->max);
+    printf("  %s\n", a->meaning ? tool_shown(a->meaning) : "");
 }
 
 static int show_ops(const qat_recipe *recipe)
@@ -564,7 +565,7 @@ static int train_in(const qat_recipe *recipe, const char *dir, bool continues)
         return TOOL_FAILED;
     if (result.step < result.steps) {
         printf("stopped at step %lld of %lld; %s holds it, continue with --resume\n",
-               (long long)result.step, (long long)result.steps, result.checkpoint);
+               (long long)result.step, (long long)result.steps, tool_shown(result.checkpoint));
         return TOOL_FAILED;
     }
     if (tells)
@@ -664,13 +665,11 @@ int main(int argc, char **argv)
         tool_usage(&me, "give a recipe");
     if (args.count && qat_recipe_load(&recipe, args.items[0], sets.items, sets.count, &err))
         return tool_failed(&me, &err);
-    if (ranks_are_many() && recipe && !print_ops && !dry_run) {
-        if (with_budget)
-            tool_usage(&me,
-                       "--budget: a search runs in one process; mpirun can train with the bits "
-                       "that it has chosen (DIR/budget.ini)");
+    if (ranks_are_many() && recipe && with_budget)
+        tool_usage(&me, "--budget: a search runs in one process; mpirun can train with the bits "
+                        "that it has chosen (DIR/budget.ini)");
+    if (ranks_are_many() && recipe && !print_ops && !dry_run)
         ranks = ranks_open(me.name, (int)rank_timeout);
-    }
     bool const failed =
         recipe && !print_ops && qat_recipe_tell_idle(recipe, &tool_log, &err) != QAT_OK;
     if (recipe && !print_ops)

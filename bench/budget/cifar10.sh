@@ -89,8 +89,8 @@ run() { # run <network> <method> <seed>
 again() { # again <network>
     local dir=$out/$1/again-1
     [ -f "$out/$1/same-1-search/budget.ini" ] || return 2
-    choose "$dir" "$1" 1 "$recipes/cifar10_$1.ini" "$(folder "$1" float 1)/last.ckpt" 100 "$dir/sensitivity.csv"
-    cmp -s "$dir/budget.ini" "$out/$1/same-1-search/budget.ini"
+    choose "$dir" "$1" 1 "$recipes/cifar10_$1.ini" "$(folder "$1" float 1)/last.ckpt" 100 "$dir/sensitivity.csv" || return 1
+    cmp -s "$dir/budget.ini" "$out/$1/same-1-search/budget.ini" || return 1
 }
 
 # An impossible budget: the message.

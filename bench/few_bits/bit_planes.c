@@ -263,7 +263,7 @@ static int64_t measure(const struct shape *s, const struct method *m)
         keep_least(&least[2], &now);
     }
     int64_t off = wrong(&x, &w, y);
-    off += memcmp(bytes.y, own.y, (size_t)s->rows * (size_t)s->channels) && has_planes(&own);
+    off += has_planes(&own) && memcmp(bytes.y, own.y, (size_t)s->rows * (size_t)s->channels);
     printf(
         "{\"product\": \"%s\", \"rows\": %d, \"depth\": %d, \"channels\": %d, "
         "\"weight_bits\": %d, \"input_bits\": %d, \"bytes_us\": %.1f, \"planes_us\": %.1f, "

@@ -22,6 +22,7 @@ test pictures. Needs PyTorch 2 and NumPy.
 import argparse
 import glob
 import gzip
+import hashlib
 import math
 import os
 
@@ -196,6 +197,8 @@ class Run:
         self.teacher.load(o.float)
         self.optimizer = torch.optim.Adam(self.network.parameters(), lr=o.lr)
         self.settings = {k: v for k, v in vars(o).items() if k not in ('out', 'data', 'threads', 'float')}
+        with open(o.float, 'rb') as file:
+            self.settings['float_sha256'] = hashlib.sha256(file.read()).hexdigest()
         if os.path.exists(self.path):
             self.restore()
 

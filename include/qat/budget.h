@@ -74,7 +74,10 @@ typedef struct qat_budget qat_budget;
  * what it was used for), for any number of threads, also after an interruption.
  *
  * @return QAT_ERR_ARGUMENT if nothing fits the budget: the message says the least that is possible;
- *         QAT_ERR_STATE if options->resume is set and the choice is another one
+ *         QAT_ERR_STATE if options->resume is set and the choice is another one, if tick stopped
+ *         the search, or if the table is of other weights, data or settings; QAT_ERR_UNSUPPORTED
+ *         for bits that cannot be searched (16 bits, states, weights of a scheme); QAT_ERR_LIMIT if
+ *         the choice is too hard: too many partial choices, or conditions of RAM
  */
 qat_status qat_budget_search(qat_budget **budget, const qat_recipe *recipe,
                              const qat_budget_options *options, qat_error *err);

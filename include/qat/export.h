@@ -91,8 +91,9 @@ typedef struct qat_ram_plan {
 /**
  * Make a model fit a device's RAM (qi_model_ram). Its first layers run band by band of rows, so
  * that only some rows of large tensors are in memory at a time; or tensors of at most 4 bits lie
- * packed, two codes in a byte, and the layers that make or read them run in bands. Its outputs are
- * the same, byte for byte. Of the ways that fit, the one with the fewest multiply-adds is taken.
+ * packed, two codes in a byte (four of at most 2 bits), and the layers that make or read them run
+ * in bands. Its outputs are the same, byte for byte. Of the ways that fit, the one with the fewest
+ * multiply-adds is taken.
  *
  * QAT_ERR_LIMIT if there is none; the message and plan->ram say the least RAM that was found.
  *

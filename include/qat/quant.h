@@ -50,15 +50,16 @@ enum {
 
 /**
  * The name of a quantizer: "ema" (observed; for weights min and max), "tqt", "lsq"; for weights
- * also "bwn", "twn", "fgq", "inq"; for activations also "none"; or a user's own (quantizer.h).
+ * also "dorefa", "weight_norm", "apot", "bwn", "twn", "fgq", "inq"; for activations also "pact",
+ * "none"; or a user's own (quantizer.h).
  */
 typedef char qat_quantizer_name[QAT_QUANTIZER_NAME_MAX];
 
 /**
  * Other options for the layers whose names match the pattern: * stands for any characters, ? for
- * one; @first and @last are the first and last convolution or fully connected layer. A layer has
- * the name of its convolution, addition and so on, or otherwise of its first node. Its bias, batch
- * norm and ReLU belong to it.
+ * one, [..] for one of some; @first and @last are the first and last convolution or fully connected
+ * layer. A layer has the name of its convolution, addition and so on, or otherwise of its first
+ * node. Its bias, batch norm and ReLU belong to it.
  */
 typedef struct qat_quant_layer {
     char pattern[QAT_NAME_MAX];

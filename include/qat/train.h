@@ -40,11 +40,8 @@ enum {
 };
 
 /**
- * A recipe that was checked: a value for every key, the file's or the default. While one thread
- * sets a key, no other may use the recipe; otherwise any number of threads may use it.
- */
-/**
- * A value as text, in the form of qat_recipe_write. key is "section.name", for example
+ * A value as text, in the form of qat_recipe_write. While one thread sets a key, no other may use
+ * the recipe; otherwise any number of threads may use it. key is "section.name", for example
  * "train.steps". Returns text; NULL: there is no such key.
  */
 const char *qat_recipe_get(const qat_recipe *recipe, const char *key,

@@ -12,9 +12,9 @@
  * the input, the stage's ops with other pads, and one concat. Slices and concat copy nothing where
  * the planner makes their rows parts of the whole tensor (infer/model/share.c).
  *
- * Tensors of at most 4 bits can lie packed, two codes in a byte (pack.c). Then every op that makes
- * or reads one is a stage. A band of such a tensor is unpacked at a time. No row is computed twice,
- * but rows that two bands need are unpacked twice.
+ * Tensors of at most 4 bits can lie packed: two codes in a byte, or four of at most 2 bits
+ * (pack.c). Then every op that makes or reads one is a stage. A band of such a tensor is unpacked
+ * at a time. No row is computed twice, but rows that two bands need are unpacked twice.
  */
 #ifndef QAT_BANDS_BANDS_H
 #define QAT_BANDS_BANDS_H

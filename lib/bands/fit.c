@@ -144,15 +144,20 @@ static int64_t count_bands(const search *s, int32_t rows, int32_t *highest)
     return bands;
 }
 
-/** The tensors that can be packed and have so many bytes or more, in bands of 1, 2, 4 .. rows. */
+/** The tensors that can be packed and have so many bytes or more, in bands of 1, 2, 4 .. all rows.
+ */
 static qat_status try_packed(search *s, size_t least_bytes, qat_error *err)
 {
     qat_status st = QAT_OK;
-    int32_t most = INT32_MAX;
+    int32_t rows = 1, highest;
     choose_tensors(s, least_bytes);
-    for (int32_t rows = 1; !st && rows < most; rows *= 2)
-        if (count_bands(s, rows, &most) <= MOST_MORE_OPS)
+    while (!st) {
+        if (count_bands(s, rows, &highest) <= MOST_MORE_OPS)
             st = try_choice(s, (choice){.stage.rows = rows, .least_bytes = least_bytes}, err);
+        if (rows >= highest)
+            break;
+        rows = 2 * rows < highest ? 2 * rows : highest;
+    }
     return st;
 }
 

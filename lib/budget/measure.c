@@ -96,6 +96,11 @@ static qat_status measure_base(measuring *g, qat_error *err)
     if (budget_table_get(g->table, "none,loss,0", &g->b->base_loss))
         return QAT_OK;
     qat_status const st = budget_meter_loss(g->m, &g->b->base_loss, err);
+    if (!st && !isfinite(g->b->base_loss))
+        return qat_fail(err, QAT_ERR_NUMERIC,
+                        "%s: the loss of the network with the most bits is %g: no bits can be "
+                        "compared with it",
+                        g->b->recipe->source, g->b->base_loss);
     return st ? st : budget_table_put(g->table, "none,loss,0", &g->b->base_loss, err);
 }
 

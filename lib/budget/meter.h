@@ -45,7 +45,7 @@ qat_status budget_meter_loss(budget_meter *m, double *loss, qat_error *err);
 
 /**
  * The sum of squares of what quantizing an item's weights to these bits changes in the weights as
- * they are trained (before a batch norm scales them). Needs a loss to have been measured before.
+ * they are trained (before a batch norm scales them).
  */
 qat_status budget_meter_error(budget_meter *m, const budget_network *net, int item, int bits,
                               double *squares, qat_error *err);

@@ -22,7 +22,7 @@ enum { SET_MAX = 256, ALL_BITS = 8, ROOM = BUDGET_PATTERN_MAX - 1 };
 /** Characters that a line "[quant.layer NAME]" cannot keep, or that mean something in a pattern. */
 static char plain(char c)
 {
-    return strchr("]*?[;=\r\n\t", c) ? '?' : c;
+    return strchr("]*?[\\;=\r\n\t", c) ? '?' : c;
 }
 
 static bool is_unique(const budget_network *net, const char *pattern, const char *name)
@@ -60,27 +60,44 @@ typedef struct set_list {
     int n;
 } set_list;
 
-static qat_status add_choice(set_list *s, const budget_network *net, int item, int bits,
-                             qat_error *err)
+static qat_status add_setting(set_list *s, const budget_network *net, int item, const char *key,
+                              const char *value, qat_error *err)
 {
     char pattern[BUDGET_PATTERN_MAX];
-    const budget_tensor *t = &net->tensors[item];
-    const char *name = net->layers[t->layer].name;
+    const char *name = net->layers[net->tensors[item].layer].name;
     if (!budget_pattern_of(net, name, pattern))
         return qat_fail(err, QAT_ERR_UNSUPPORTED,
                         "no section [quant.layer] can name layer %s alone: name it in budget.keep",
                         name);
-    snprintf(s->text[s->n], SET_MAX, "quant.layer %s.%s=%d", pattern,
-             t->weights ? "weight_bits" : "activation_bits", bits);
+    snprintf(s->text[s->n], SET_MAX, "quant.layer %s.%s=%s", pattern, key, value);
     s->at[s->n] = s->text[s->n];
     s->n++;
     return QAT_OK;
 }
 
+static qat_status add_choice(set_list *s, const budget_network *net, int item, int bits,
+                             qat_error *err)
+{
+    char text[16];
+    snprintf(text, sizeof text, "%d", bits);
+    return add_setting(s, net, item, net->tensors[item].weights ? "weight_bits" : "activation_bits",
+                       text, err);
+}
+
+/** Weights with 8 bits. A scheme that is kept may have fewer at most, so they are by min and max.
+ */
+static qat_status add_bytes(set_list *s, const budget_network *net, int item, qat_error *err)
+{
+    qat_status const st = net->tensors[item].narrows
+                              ? add_setting(s, net, item, "weight_ranges", "ema", err)
+                              : QAT_OK;
+    return st ? st : add_choice(s, net, item, ALL_BITS, err);
+}
+
 qat_status budget_recipe_of(qat_recipe **made, const qat_recipe *recipe, const budget_network *net,
                             const int *choice, budget_bits bits, qat_error *err)
 {
-    size_t const room = (size_t)net->n_items + 1;
+    size_t const room = 2 * (size_t)net->n_items + 1;
     set_list s = {.text = calloc(room, sizeof *s.text), .at = calloc(room, sizeof *s.at)};
     char *text = NULL;
     *made = NULL;
@@ -88,7 +105,7 @@ qat_status budget_recipe_of(qat_recipe **made, const qat_recipe *recipe, const b
     for (int i = 0; !st && i < net->n_items; i++) {
         const budget_tensor *t = &net->tensors[i];
         if (t->weights && bits == BUDGET_BYTE_WEIGHTS)
-            st = add_choice(&s, net, i, ALL_BITS, err);
+            st = add_bytes(&s, net, i, err);
         else if (!t->kept)
             st = add_choice(&s, net, i, net->items[i].bits[choice[i]], err);
     }

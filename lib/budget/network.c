@@ -16,14 +16,20 @@
 
 enum { BITS_MOST = 8 };
 
-int64_t budget_packed_bytes(const qat_shape *weights, int bits)
+/** `list` bytes lie before the codes and say what they stand for. */
+static int64_t packed_bytes(const qat_shape *weights, int bits, size_t list)
 {
     size_t const rows = (size_t)weights->dims[0], row = qat_shape_count(weights) / rows;
-    size_t bytes = rows * (bits < BITS_MOST ? qm_packed_row_bytes(bits, row) : row);
+    size_t bytes = list + rows * (bits < BITS_MOST ? qm_packed_row_bytes(bits, row) : row);
     size_t const trits = QM_MOST_TRITS + rows * qm_packed_row_bytes(QI_TRITS, row);
     if (bits == 2 && trits < bytes)
         bytes = trits;
     return (int64_t)((bytes + QM_ALIGNMENT - 1) / QM_ALIGNMENT * QM_ALIGNMENT);
+}
+
+int64_t budget_packed_bytes(const qat_shape *weights, int bits)
+{
+    return packed_bytes(weights, bits, 0);
 }
 
 /** Everything that is asked while items are found. */
@@ -203,6 +209,22 @@ static budget_item *add_item(const finder *f, int layer, bool weights, qat_node 
     return item;
 }
 
+/** The bits that weights have if they have no choice. Those by bwn and twn have 2 or 3 values. */
+static int own_weight_bits(const qat_node *wanted, const qat_node *quantizer)
+{
+    bool const is_few =
+        wanted && (wanted->op == &qat_op_bwn_weights || wanted->op == &qat_op_twn_weights);
+    return is_few ? 2 : (int)quantizer->attrs[FQW_BITS];
+}
+
+/** The codes of these schemes do not follow each other: so the file lists them. */
+static size_t list_bytes(const qat_node *wanted, int bits)
+{
+    bool const is_listed = wanted->op == &qat_op_dorefa_weights ||
+                           wanted->op == &qat_op_apot_weights || wanted->op == &qat_op_inq_weights;
+    return is_listed ? (size_t)1 << bits : 0;
+}
+
 static qat_status add_weights(const finder *f, qat_node *quantizer, qat_error *err)
 {
     budget_network *net = f->net;
@@ -211,7 +233,7 @@ static qat_status add_weights(const finder *f, qat_node *quantizer, qat_error *e
     const qat_node *wanted = as_wanted(f, quantizer);
     if (layer < 0 || !wanted || !qat_has_role(reader, QAT_ROLE_ACCUMULATE))
         return QAT_OK;
-    budget_item *item = add_item(f, layer, true, quantizer, (int)quantizer->attrs[FQW_BITS]);
+    budget_item *item = add_item(f, layer, true, quantizer, own_weight_bits(wanted, quantizer));
     budget_tensor *t = &net->tensors[net->n_items - 1];
     const qat_node *input = codes_of(reader->inputs[0]);
     t->narrows = wanted->op != &qat_op_fake_quant_weights;
@@ -221,7 +243,8 @@ static qat_status add_weights(const finder *f, qat_node *quantizer, qat_error *e
     net->shapes[layer] = quantizer->shape;
     net->layers[layer].weights = (int64_t)qat_shape_count(&quantizer->shape);
     for (int c = 0; c < item->n; c++)
-        item->bytes[c] = budget_packed_bytes(&quantizer->shape, item->bits[c]);
+        item->bytes[c] =
+            packed_bytes(&quantizer->shape, item->bits[c], list_bytes(wanted, item->bits[c]));
     return t->kept ? QAT_OK : refuse_scheme(f, net->layers[layer].name, wanted->op, err);
 }
 

@@ -72,7 +72,7 @@ qat_status budget_path_in(char path[BUDGET_PATH_MAX], const char *dir, const cha
                           qat_error *err)
 {
     if (strlen(dir) + sizeof "/sensitivity.csv" > BUDGET_PATH_MAX)
-        return qat_fail(err, QAT_ERR_ARGUMENT, "output.dir %.200s... is too long", dir);
+        return qat_fail(err, QAT_ERR_ARGUMENT, "the folder %.200s... is too long", dir);
     snprintf(path, BUDGET_PATH_MAX, "%s/%s", dir, name);
     return QAT_OK;
 }
@@ -162,8 +162,9 @@ static qat_status take_least(const qat_budget *b, const budget_meter *m, int64_t
 
 /**
  * Solve with so many bytes for the whole file. If the choice makes more of it that is not weights
- * than was thought, it is solved again with as many bytes less. If nothing is left then, it is one
- * of the least choices. If the choice needs too much RAM, it is solved again without such choices.
+ * than was thought, it is solved again with as many bytes less; so a choice that makes less of it
+ * may be missed. If nothing is left then, it is one of the least choices. If the choice needs too
+ * much RAM, it is solved again without such choices.
  */
 static qat_status solve_within(qat_budget *b, const budget_meter *m, int64_t flash, solution *s,
                                qat_error *err)
@@ -196,6 +197,16 @@ static qat_status measure_point(qat_budget *b, budget_meter *m, budget_table *ta
     return budget_simulate(b, m, table, s->choice, &point->simulated, err);
 }
 
+static void tell_of_gap(const budget_meter *m, int64_t flash, const qat_error *err)
+{
+    char text[QAT_ERROR_MESSAGE_MAX + 64];
+    if (!m->options->log)
+        return;
+    snprintf(text, sizeof text, "curve.csv: nothing is found for %lld bytes of flash: %s",
+             (long long)flash, err->message);
+    m->options->log->line(m->options->log->context, text);
+}
+
 /**
  * Solve for sizes of flash from the least to the largest that is of use. A size is left out if
  * nothing is found for it: the smallest file may need too much RAM.
@@ -213,6 +224,7 @@ static qat_status find_curve(qat_budget *b, budget_meter *m, budget_table *table
         solution s = {.choice = choice};
         st = solve_within(b, m, flash, &s, err);
         if (st == QAT_ERR_LIMIT) { /* too hard: the choice itself is there */
+            tell_of_gap(m, flash, err);
             st = QAT_OK;
             s.is_there = false;
         }

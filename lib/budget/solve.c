@@ -202,10 +202,15 @@ static bool promises(const solver *v, state *s, int k)
            bound <= (double)v->known + 1 + 1e-9 * size;
 }
 
+static int64_t most_states(const solver *v)
+{
+    return v->limits->states ? v->limits->states : BUDGET_MOST_STATES;
+}
+
 /** Is there room for so many states? */
 static qat_status check_states(const solver *v, int64_t count, qat_error *err)
 {
-    int64_t const most = v->limits->states ? v->limits->states : BUDGET_MOST_STATES;
+    int64_t const most = most_states(v);
     return count <= most
                ? QAT_OK
                : qat_fail(err, QAT_ERR_LIMIT,
@@ -216,8 +221,9 @@ static qat_status check_states(const solver *v, int64_t count, qat_error *err)
 static qat_status add(solver *v, const state *s, qat_error *err)
 {
     if (v->n_next == v->capacity) {
-        int64_t const wanted = v->capacity ? 2 * v->capacity : 1024;
-        qat_status const st = check_states(v, v->n_next, err);
+        int64_t const more = v->capacity ? 2 * v->capacity : 1024, most = most_states(v);
+        int64_t const wanted = more < most ? more : most;
+        qat_status const st = check_states(v, v->n_next + 1, err);
         state *bigger = st ? NULL : realloc(v->next, (size_t)wanted * sizeof *bigger);
         if (!bigger)
             return st ? st : qat_out_of_memory(err, "budget");

@@ -77,6 +77,9 @@ static qat_status read_file(budget_table *t, qat_error *err)
     if (access(t->path, F_OK))
         return QAT_OK;
     qat_status st = qat_file_read(t->path, BUDGET_TABLE_BYTES, &bytes, &count, err);
+    if (!st && memchr(bytes, 0, count))
+        st = qat_fail(err, QAT_ERR_STATE, "%s: a byte of it is 0, so it is no table: remove it",
+                      t->path);
     char *text = st ? NULL : strndup((const char *)bytes, count);
     if (!st)
         st = text ? take_all(t, text, err) : qat_out_of_memory(err, t->path);
@@ -116,16 +119,22 @@ bool budget_table_get(const budget_table *t, const char *key, double *value)
 
 /* ------------------------------------------------------------------ tables that processes share */
 
-/** Wait until no other process holds the folder of the table; -1: it cannot be held. */
+/**
+ * Wait until no other process holds the folder of the table; -1: it cannot be held. Processes that
+ * share the table may then lose each other's rows, and measure them again.
+ */
 static int hold_folder(const budget_table *t)
 {
     const char *slash = strrchr(t->path, '/');
     char *folder = slash ? strndup(t->path, (size_t)(slash - t->path) + 1) : strdup(".");
     int const fd = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     free(folder);
-    while (fd >= 0 && flock(fd, LOCK_EX) && errno == EINTR)
-        ;
-    return fd;
+    int failed = fd < 0;
+    while (!failed && flock(fd, LOCK_EX))
+        failed = errno != EINTR;
+    if (fd >= 0 && failed)
+        close(fd);
+    return failed ? -1 : fd;
 }
 
 /** Take what other processes have put into the file since it was read. */

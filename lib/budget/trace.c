@@ -44,12 +44,10 @@ static qat_status begin(probed *p, qat_node *weights, int probe, qat_error *err)
     double squares = 0;
     size_t const n = qat_shape_count(&weights->shape);
     qat_rng rng = qat_rng_at(PROBE_SEED, qat_hash_name(weights->name), (uint64_t)probe);
-    *p = (probed){.weights = weights,
-                  .count = n,
-                  .kept = malloc(n * sizeof *p->kept),
-                  .v = malloc(n * sizeof *p->v)};
+    *p = (probed){.count = n, .kept = malloc(n * sizeof *p->kept), .v = malloc(n * sizeof *p->v)};
     if (!p->kept || !p->v)
         return qat_out_of_memory(err, "budget");
+    p->weights = weights;
     memcpy(p->kept, weights->value, n * sizeof *p->kept);
     for (size_t i = 0; i < n; i++) {
         squares += (double)p->kept[i] * (double)p->kept[i];

@@ -50,7 +50,7 @@ static int32_t tensors_of_graph(const qi_model *model)
 
 static bool are_same_bytes(const qi_tensor *a, const qi_tensor *b)
 {
-    return a->data == b->data && a->bytes == b->bytes;
+    return a->data && a->data == b->data && a->bytes == b->bytes;
 }
 
 /** A constant's numbers: those that an earlier tensor of the graph has, or the model's. */

@@ -37,10 +37,10 @@ static int levels_of(const qat_node *node)
     return 1 << ((int)node->attrs[FQW_BITS] - LEAST_BITS);
 }
 
-/** c of a weight, with u = |w| / 2^n2. */
+/** c of a weight, with u = |w| / 2^n2; 0 of a NaN. */
 static int code_of(double u, int levels)
 {
-    if (u < 0.5)
+    if (!(u >= 0.5))
         return 0;
     int const k = u < 1.5 ? 0 : ilogb(u * 4 / 3);
     return 1 << (k < levels ? k : levels - 1);
@@ -90,7 +90,7 @@ static float exponent_now(const channel_of_weights *c)
     float largest = 0;
     for (int i = 0; i < c->count; i++)
         largest = fmaxf(largest, fabsf(weight(c, i)));
-    int const n1 = largest > 0 ? ilogb((double)largest * 4 / 3) : 0;
+    int const n1 = largest > 0 && isfinite(largest) ? ilogb((double)largest * 4 / 3) : 0;
     return (float)(n1 + 1 - levels_of(c->node));
 }
 

@@ -1,8 +1,7 @@
 /**
  * The ops that the rewrites insert, with the positions of their attributes and inputs.
  *
- * They have no quant entry. The code that freezes a graph decides what they mean in the integer
- * graph.
+ * The code that freezes a graph decides what they mean in the integer graph.
  */
 #ifndef QAT_FAKEQUANT_OPS_H
 #define QAT_FAKEQUANT_OPS_H

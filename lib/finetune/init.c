@@ -75,8 +75,10 @@ static qat_status rename_all(qat_weights_file *file, const qat_recipe *r, qat_er
         map_name(r->train.init_map, t->name, name);
         size_t const bytes = strlen(name) + 1;
         if (bytes > sizeof t->name)
-            st = qat_fail(err, QAT_ERR_ARGUMENT,
-                          "train.init_map turns '%s' into '%s': this is too long", name, t->name);
+            st = qat_fail(
+                err, QAT_ERR_ARGUMENT,
+                "%s: train.init_map turns '%s' into '%s': a name has at most %d characters",
+                r->train.init, t->name, name, QAT_NAME_MAX - 1);
         else
             memcpy(t->name, name, bytes);
         if (!st && qat_weights_find(file, t->name) != t)
@@ -350,6 +352,11 @@ static qat_status judge(const account *a, const char *path, qat_error *err)
             err, QAT_ERR_SHAPE,
             "%s: %d tensors have another shape in the file (train.init_skip leaves them out): %s",
             path, a->n_shapes, names);
+    if (!a->n_taken && a->n_skipped)
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "%s: train.init_skip leaves out every tensor of this file that the network "
+                        "has",
+                        path);
     if (!a->n_taken)
         return qat_fail(err, QAT_ERR_ARGUMENT,
                         "%s: no tensor of this file is in the network; in the file: %s", path,

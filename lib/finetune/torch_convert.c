@@ -174,20 +174,26 @@ static bool has_no_place(const qat_graph *graph, const qat_named_tensor *t,
     return qat_graph_find(graph, weights) != NULL;
 }
 
-/** A batch norm of z + b with mean m equals a batch norm of z with mean m - b. */
+/**
+ * A batch norm of z + b with mean m equals a batch norm of z with mean m - b. If train.init_skip
+ * leaves out the bias or the mean, the bias stays in the file as a tensor without a place.
+ */
 static qat_status absorb_bias(qat_weights_file *file, const qat_graph *graph, int i,
-                              const char *path, qat_error *err)
+                              const char *skip, const char *path, qat_error *err)
 {
     char layer[QAT_NAME_MAX], mean[QAT_NAME_MAX + 16];
     qat_named_tensor bias = file->tensors[i];
     if (!has_no_place(graph, &bias, layer))
         return QAT_OK;
     snprintf(mean, sizeof mean, "%s/bn/ema_mean", layer);
+    if (qat_patterns_match(skip, bias.name) || qat_patterns_match(skip, mean))
+        return QAT_OK;
     const qat_named_tensor *m = qat_weights_find(file, mean);
     if (!m || !qat_graph_find(graph, mean) || !qat_shape_equal(&m->shape, &bias.shape))
         return qat_fail(err, QAT_ERR_ARGUMENT,
-                        "%s: it has a bias for the layer %s, which has none in this network", path,
-                        layer);
+                        "%s: it has a bias for the layer %s, which has none in this network "
+                        "(train.init_skip can leave out the layer)",
+                        path, layer);
     for (size_t c = 0; c < qat_shape_count(&bias.shape); c++)
         m->values[c] -= bias.values[c];
     free(bias.values);
@@ -202,7 +208,7 @@ qat_status qat_torch_convert(qat_weights_file *file, const qat_graph *graph, con
 {
     qat_status st = QAT_OK;
     for (int i = file->count - 1; i >= 0 && !st; i--)
-        st = absorb_bias(file, graph, i, path, err);
+        st = absorb_bias(file, graph, i, r->train.init_skip, path, err);
     for (int i = 0; i < file->count && !st; i++) {
         const qat_node *param = qat_graph_find(graph, file->tensors[i].name);
         if (param && param->is_param && !qat_patterns_match(r->train.init_skip, param->name))

@@ -157,10 +157,11 @@ static int32_t bias_code(const fwd_graph *f, const fwd_layer *l, int c)
     enum { MOST_BITS = 16 }; /* of a product */
     double const q = l->biases[c], unit = ldexp(1, -l->fraction);
     int64_t const ties = qat_tie_units(l->multipliers[c], l->fraction);
-    if (l->fraction > 0 || (q < (double)(INT32_MAX - (l->depth << MOST_BITS)) &&
-                            q > -(double)(INT32_MAX - (l->depth << MOST_BITS))))
+    if (l->fraction == 0 && q < (double)(INT32_MAX - (l->depth << MOST_BITS)) &&
+        q > -(double)(INT32_MAX - (l->depth << MOST_BITS)))
         return (int32_t)qat_bias_code(q, unit, ties, INT32_MAX);
-    return (int32_t)qat_bias_code(q, unit, ties, INT32_MAX - largest_sum(f, l, c));
+    int64_t const sum = largest_sum(f, l, c) * (INT64_C(1) << l->fraction);
+    return (int32_t)qat_bias_code(q, unit, ties, INT32_MAX - sum);
 }
 
 /** The fractional bits that export would give a layer with these biases and multipliers. */

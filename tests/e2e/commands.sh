@@ -154,6 +154,9 @@ check "float parameters as an archive" "$tools/qat-export" a/last.ckpt a.npz --f
 check "a run that begins with the archive" train from-npz --init a.npz --set train.epochs=0
 check "its parameters as an archive" "$tools/qat-export" from-npz/last.ckpt again.npz --float
 same "the archives of both runs" a.npz again.npz
+check "the same, told in JSON" "$tools/qat-export" a/last.ckpt json.npz --float --json
+has "its size" '^{"path": "json.npz", "format": "npz", "bytes_written": [0-9]+}$' out.txt
+refuses "calibration of a float network" 2 "which has no integers to calibrate" "$tools/qat-export" a/last.ckpt b.npz --float --ptq recipe
 refuses "an archive of integers" 2 "the format npz holds parameters of a float network: it needs --float" \
     "$tools/qat-export" a/last.ckpt a.npz
 refuses "float parameters of a .qm" 2 "t.qm is a .qm: it has integers only" "$tools/qat-export" t.qm t.npz --float

@@ -53,7 +53,7 @@ qat_status budget_float_recipe(qat_recipe **recipe, const qat_recipe *of, const 
         return QAT_OK;
     int const n = snprintf(dir, PATH_ROOM, "%s/float", w->dir);
     if (n < 0 || n >= PATH_ROOM)
-        return qat_fail(err, QAT_ERR_ARGUMENT, "output.dir %.200s... is too long", w->dir);
+        return qat_fail(err, QAT_ERR_ARGUMENT, "the folder %.200s... is too long", w->dir);
     qat_status st = qat_recipe_write(of, &text, err);
     if (!st)
         st = qat_recipe_parse(recipe, text, qat_recipe_source(of), sets,

@@ -156,7 +156,8 @@ static qat_status prepare(qi_host *host, const char *name, const qi_host_options
     if (!isa)
         return refuse_isa(err, name, options->isa);
     if (host->threads < 1 || host->threads > QI_HOST_MAX_THREADS)
-        return fail(err, QAT_ERR_ARGUMENT, "%s: threads: 1..256 are allowed", name);
+        return fail(err, QAT_ERR_ARGUMENT, "%s: threads = %d: 1..%d are allowed", name,
+                    host->threads, QI_HOST_MAX_THREADS);
     host->isa = isa->name;
     uint64_t const limit = memory_limit(options), used = host->sizes.model + host->unpacked;
     qi_status const st =

@@ -57,6 +57,17 @@ check "kept layers" budget kept --set "budget.flash=$most" --set 'budget.keep=@f
 is "the first layer" "$(of_layer kept conv1 weight_bits) $(of_layer kept conv1 weights_kept)" "8 1"
 is "one that [quant.layer] gives bits" "$(of_layer kept conv2 weight_bits) $(of_layer kept conv2 weights_kept)" "5 1"
 is "another one" "$(of_layer kept conv3 weights_kept)" 0
+for scheme in dorefa:4 apot:4 inq:4 twn:2 bwn:2; do # a layer of a scheme, which has bits of its own
+    own=${scheme#*:}
+    check "conv2 by ${scheme%:*}" budget scheme --overwrite --set budget.flash=1M --set budget.keep=conv2 --set train.lr=0.001 \
+        --set "quant.layer conv2.weight_ranges=${scheme%:*}" --set "quant.layer conv2.weight_bits=$((own == 2 ? 8 : own))" \
+        --set quant.quant_delay=0 --set quant.bn_freeze_delay=0
+    is "it has $own bits" "$(of_layer scheme conv2 weight_bits)" "$own"
+    check "its export" "$tools/qat-export" scheme/last.ckpt scheme.qm --samples 4
+    size=$(stat -c %s scheme.qm)
+    [ "${scheme%:*}" != bwn ] || size=$((size + 32)) # two codes take 32 bytes less than three
+    is "the file has the size that was computed" "$(flash scheme)" "$size"
+done
 check "activations, too" budget both --set budget.macs_bits=1M --set budget.activation_bits=8,4,2 --set budget.weight_bits=8,4 --dry-run
 if [ "$(sed 's/.*"macs_bits": \([0-9]*\),.*/\1/' both/budget.json)" -le 1000000 ]; then ok "macs_bits fits"; else not_ok "too large: $(cat both/budget.json)"; fi
 has "an output with other bits" "^activation_bits = [42]\$" both/budget.ini

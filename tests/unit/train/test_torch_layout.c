@@ -564,6 +564,34 @@ START_TEST(test_count_of_zero)
 }
 END_TEST
 
+/** A bias without a place is refused, or left out with its layer. With the batch norm behind it
+ * left out, it is in no mean. */
+START_TEST(test_bias_left_out)
+{
+    static const char text[] = FLATTENED("op = flatten\n", "");
+    static const float kernel[MAPS * 196], bias[] = {0.5F, 0.25F, 0.75F}, rows[CLASSES * FLAT],
+                                           ones[] = {1, 1, 1};
+    qat_error err;
+    npz_array arrays[] = {{"conv.weight.npy", "<f4", "3, 1, 14, 14", kernel, sizeof kernel},
+                          {"conv.bias.npy", "<f4", "3,", bias, sizeof bias},
+                          {"logits.weight.npy", "<f4", "10, 12", rows, sizeof rows},
+                          {"conv.bn.running_mean.npy", "<f4", "3,", ones, sizeof ones},
+                          {"conv.bn.running_var.npy", "<f4", "3,", ones, sizeof ones}};
+    npz_write(folder, "w.npz", arrays, 3);
+    ck_assert_int_eq(TRAIN(text, "a", PYTORCH, "layer.conv.bias=no"), QAT_ERR_ARGUMENT);
+    ck_assert_msg(strstr(err.message, "it has a bias for the layer conv, which has none in this "
+                                      "network (train.init_skip can leave out the layer)") != NULL,
+                  "%s", err.message);
+    MUST(TRAIN(text, "a", PYTORCH, "layer.conv.bias=no", "train.init_skip=conv/*"));
+    npz_write(folder, "w.npz", arrays, 5);
+    MUST(TRAIN(text, "b", PYTORCH, "layer.conv.batch_norm=yes", "train.init_skip=conv/bn/*"));
+    qat_checkpoint *c = checkpoint_of("b");
+    for (int i = 0; i < 3; i++)
+        ck_assert_float_eq(values_of(c, "conv/bn/ema_mean")[i], 0);
+    qat_checkpoint_free(c);
+}
+END_TEST
+
 /* ------------------------------------------------------------------ torchvision's names */
 
 static int hits; /* layers of the network that a name was for */
@@ -703,6 +731,7 @@ int main(void)
     tcase_add_loop_test(tc, test_ops_behind_flatten, 0, 4);
     tcase_add_test(tc, test_order_that_is_not_known);
     tcase_add_loop_test(tc, test_count_of_zero, 0, 2);
+    tcase_add_test(tc, test_bias_left_out);
     tcase_add_test(tc, test_names_of_resnets);
     tcase_add_test(tc, test_names_of_mobilenet);
     tcase_add_test(tc, test_convention);
