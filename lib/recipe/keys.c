@@ -83,19 +83,23 @@ static const qat_key keys[] = {
            "frames of a spectrum: words (drawn). "
            "Sounds: wav (folders of WAV files), keywords (drawn words). "
            "Pictures with boxes: coco (COCO's annotation "
-           "files), scenes (drawn). Pictures with attributes and a value: table (a table of "
+           "files), scenes (drawn). Pictures with a class for each pixel: masks (folders), scenes "
+           "with pixels = yes. Pictures with attributes and a value: table (a table of "
            "pictures), faces (drawn). Samples with real values: npy, numbers (a table of numbers), "
            "tones (drawn)"),
     TEXT(data, path, "", true,
-         "idx, cifar10, cifar100, folder, wav, npy, coco: the folder; list, table, numbers: the "
+         "idx, cifar10, cifar100, folder, wav, npy, coco, masks: the folder; list, table, numbers: "
+         "the "
          "file; tar, tfrecord: the folder with the shards, or a pattern with * ? [..]. "
          "${QAT_DATA} is replaced by the value of the environment variable, or "
          "by " QAT_DATA_DEFAULT),
     INT(data, seed, "1", 0, 9e15,
-        "digits, shapes, patterns, words, keywords, scenes, faces: seed of what is drawn; also of "
+        "digits, shapes, patterns, words, keywords, scenes, faces, tones: seed of what is drawn; "
+        "also of "
         "data.split"),
     REAL(data, split, "0", 0, 0.999,
-         "folder, tar, tfrecord, wav, list, table, numbers, npy, coco: for data without a test "
+         "folder, tar, tfrecord, wav, list, table, numbers, npy, coco, masks: for data without a "
+         "test "
          "split: this share of the samples is the training split, the rest is the test split (0.8, "
          "for "
          "example); 0: the data have "
@@ -453,7 +457,8 @@ static const qat_key keys[] = {
          "two), bwn (binary), twn (ternary), fgq (ternary in "
          "groups of four), inq (powers of two, in stages)"),
     TEXT(quant, activation_ranges, "auto", false,
-         "ranges of activations; auto: as ranges. Also: none (activations stay float; such a "
+         "ranges of activations; auto: as ranges. Also: pact (the end of the range is learned), "
+         "none (activations stay float; such a "
          "network cannot be exported)"),
     BOOL(quant, power_of_two, "no",
          "round scales up to powers of two, except those that are fixed"),
@@ -643,7 +648,7 @@ qat_status qat_recipe_keys_text(char **text, qat_error *err)
             "is one;\n"
             "    @first and @last are the first and last convolution or fully connected layer.\n"
             "    If several sections match a layer, the last one in the file counts.\n"
-            "weight_bits, activation_bits, input_bits  (integer 2..8)\n"
+            "weight_bits, activation_bits, input_bits  (integer 2..8; activation_bits also 16)\n"
             "ranges, weight_ranges, activation_ranges  (name of a quantizer)\n"
             "power_of_two  (yes|no)\n"
             "per_channel  (yes|no; layout int8; no: one scale for all weights of the layer)\n"
