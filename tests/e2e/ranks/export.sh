@@ -39,6 +39,8 @@ export_by 2 summary2 --summary --json
 same_export summary summary2
 
 refuses "a .qm" 2 "and nothing else: start one" mpirun -n 2 "$tools/qat-export" alone.qm alone.c
+refuses "a search for bits" 2 "a search runs in one process" mpirun -n 2 "$tools/qat-train" --budget --dry-run \
+    "$QAT_SOURCE_ROOT/recipes/quickstart.ini" --init run/last.ckpt --set budget.flash=1M --out search
 refuses "a checkpoint that is not there" 1 "none.ckpt" mpirun -n 2 "$tools/qat-export" none.ckpt x.qm
 if mpirun -n 1 "$tools/qat-export" run/last.ckpt x.qm : -n 1 "$tools/qat-export" run/last.ckpt x.qm --profile tflite >out.txt 2>err.txt; then
     not_ok "ranks with other options: it succeeds"
