@@ -30,8 +30,9 @@ bool qat_is_list(const qi_tensor *tensor);
 
 /**
  * Convert real numbers to codes, as TFLite's QUANTIZE: round(x / scale), half away from zero, +
- * zero_point, limited to the tensor's codes, with x / scale in float32. NaN gives zero_point. With
- * QI_BORDER_TRUNCATED it rounds toward zero, as CAST.
+ * zero_point, limited to the tensor's codes, with x / scale in float32. NaN gives zero_point, and
+ * so does 0 / 0. With QI_BORDER_TRUNCATED it rounds toward zero, as CAST; with QI_BORDER_EVEN
+ * halves to even, as QuantizeLinear.
  * @param values  as many as the tensor has values
  * @param codes   as many codes, in the tensor's type
  */
@@ -150,7 +151,7 @@ typedef struct qat_attributes {
 bool qat_attributes_of_model(qat_attributes *attributes, const qi_model *model);
 /** low + width * sum */
 float qat_attributes_value(const qat_attributes *attributes, float sum);
-/** The sum of n codes of uint8 or int8 as real numbers: scale * sum (q - zero_point). */
+/** The sum of n codes of uint8, int8 or int16 as real numbers: scale * sum (q - zero_point). */
 float qat_sum_of_codes(qi_type type, float scale, int32_t zero_point, const void *codes, size_t n);
 
 #pragma GCC visibility pop

@@ -548,7 +548,10 @@ typedef struct qi_host qi_host;
  */
 qat_status qi_host_open(qi_host **host, const char *path, const qi_host_options *options,
                         qat_error *err);
-/** The same for bytes in memory, which are copied. Messages use name instead of a path. */
+/**
+ * The same for bytes in memory, which are copied (NULL with 0 bytes is no file). Messages use name
+ * instead of a path.
+ */
 qat_status qi_host_open_bytes(qi_host **host, const void *qm, size_t qm_bytes, const char *name,
                               const qi_host_options *options, qat_error *err);
 void qi_host_close(qi_host *host); /* NULL is fine */

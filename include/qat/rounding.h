@@ -158,7 +158,7 @@ static inline int16_t qi_saturating_rounding_mul_pot_i16(int16_t x, int exponent
  * up; qi_rdbp if shift < 0, ties away from zero. These are two roundings. On about 5 % of the
  * values near ties they differ from one rounding. Example: (-6, 2^30, -1) -> srdhm -3 -> -2.
  *
- * @param mult  0, or Q0.31 in [2^29, 2^31)
+ * @param mult  Q0.31: 0, or in [2^30, 2^31) of a file that qat wrote
  * @param shift -31..31
  * @return the value in units of the output's scale; zero_point is not added yet
  */

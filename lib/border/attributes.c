@@ -9,9 +9,7 @@ enum { LOW, WIDTH, PARAMS };
 static bool is_list(const qi_model *model, int i)
 {
     const qi_epilogue *e = qi_model_epilogue(model);
-    return qi_output_at(model, i) == e->inputs[i] &&
-           qat_is_list(qi_tensor_at(model, e->inputs[i])) &&
-           qi_type_has_codes((qi_type)qi_tensor_at(model, e->inputs[i])->type);
+    return qi_output_at(model, i) == e->inputs[i] && qat_is_list(qi_tensor_at(model, e->inputs[i]));
 }
 
 static bool is_whole(const qi_model *model)

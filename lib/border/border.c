@@ -63,7 +63,8 @@ static void quantize(const qi_tensor *t, struct scales scales, const float *valu
     size_t const count = qat_tensor_values(t);
     for (size_t i = 0; i < count; i++) {
         /* Limit the steps before they become an integer: they may lie beyond every code. */
-        float const exact = isnan(values[i]) ? 0.0f : values[i] / scale_of(&scales, i);
+        float const steps = values[i] / scale_of(&scales, i); /* NaN of 0 / 0, too */
+        float const exact = isnan(steps) ? 0.0f : steps;
         int32_t const code =
             limit(rounded(exact, t->border), lo - t->zero_point, hi - t->zero_point) +
             t->zero_point;

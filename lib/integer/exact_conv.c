@@ -117,13 +117,11 @@ static int under_tap(const struct product *p, int axis, int out, int k)
 {
     const int32_t *prm = p->call->op->params;
     int const size = axis ? p->in_w : p->in_h;
-    int at = out * prm[axis] + k * prm[2 + axis] - prm[4 + axis];
-    if (p->transposed) {
-        at = out + prm[2 + axis] - k;
-        if (at % prm[axis])
-            return -1;
-        at /= prm[axis];
-    }
+    int at = p->transposed ? out + prm[2 + axis] - k
+                           : out * prm[axis] + k * prm[2 + axis] - prm[4 + axis];
+    if (p->transposed && at % prm[axis])
+        return -1;
+    at = p->transposed ? at / prm[axis] : at;
     return at < 0 || at >= size ? -1 : at;
 }
 

@@ -13,7 +13,8 @@
  * (live_sums.c) and their codes from the shared rounding (live_codes.c). Other layers are
  * frozen as export freezes them (live_other.c), and run by the engine's inner loops if it has
  * any (live_fast.c), otherwise evaluated exactly. They are all frozen once before the first run, so
- * that the memory for them is there: runs allocate nothing.
+ * that the memory for them is there: runs allocate nothing but room for packed weights, on
+ * processors where that depends on the weights (AVX2).
  */
 #ifndef QAT_LIVE_LIVE_H
 #define QAT_LIVE_LIVE_H

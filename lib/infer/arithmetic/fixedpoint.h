@@ -1,6 +1,7 @@
 /**
- * Includes all arithmetic of the integer engine. Every rounding rule of the repository is defined
- * in one of these headers and nowhere else. Training, export and inference all call them.
+ * Includes the arithmetic of most kernels. Every rounding rule of the repository is defined in one
+ * header of this folder or in qat/rounding.h, and nowhere else. Training, export and inference all
+ * call them.
  * docs/arithmetic.md states each formula with examples. tests/golden/data/fixedpoint holds results
  * of TensorFlow's own functions, to which they must be equal.
  *

@@ -279,7 +279,8 @@ static qat_status open_host(qi_host **host, const void *qm, size_t qm_bytes, con
     static const qi_host_options defaults;
     *host = NULL;
     if (options && options->struct_size > sizeof *options)
-        return fail(err, QAT_ERR_UNSUPPORTED, "qi_host_options: of a later version of the library");
+        return fail(err, QAT_ERR_UNSUPPORTED,
+                    "%s: qi_host_options: of a later version of the library", name);
     if (options && keeps_packed(options) && !(options->isa && strcmp(options->isa, "scalar") == 0))
         return fail(err, QAT_ERR_ARGUMENT, "%s: keep_packed needs the instruction set scalar",
                     name);

@@ -63,22 +63,23 @@ static void list_read(qi_steps *s, const qi_model *m)
             s->steps[s->n_read++].order = i;
 }
 
-/** Note the scratch of a node's driver for all threads, and whether it may run in place. */
-static qi_status note_scratch(const qi_steps *s, qi_model *m, int32_t index, qi_error *err)
+/**
+ * Note the scratch of a node's driver for all threads, and whether it may run in place. A driver
+ * that wants too much for so many threads leaves the node to the core's kernel.
+ */
+static void note_scratch(qi_steps *s, qi_model *m, int32_t index)
 {
     enum { MOST = QM_MAX_ARENA_BYTES - QI_FAST_ALIGN }; /* the planner counts in 32 bits */
-    const qi_step *step = &s->steps[index];
+    qi_step *step = &s->steps[index];
     qi_node *node = &m->nodes[index];
-    if (!step->fast)
-        return QI_OK;
     uint64_t const scratch = (uint64_t)step->thread_scratch * (uint64_t)s->threads;
     if (scratch > MOST)
-        return qi_fail(err, QI_ERR_MEMORY, "scratch bytes of all threads", index, (int64_t)scratch,
-                       MOST);
+        *step = (qi_step){.shared = -1};
+    if (!step->fast)
+        return;
     node->scratch_bytes = scratch > node->scratch_bytes ? (size_t)scratch : node->scratch_bytes;
     if (!step->fast->in_place)
         node->in_place = 0;
-    return QI_OK;
 }
 
 /**
@@ -87,20 +88,18 @@ static qi_status note_scratch(const qi_steps *s, qi_model *m, int32_t index, qi_
  */
 static qi_status plan(qi_steps *s, qi_model *m, const int32_t *equal, qi_error *err)
 {
-    qi_status st = QI_OK;
-    for (int32_t i = 0; !st && i < m->n_nodes; i++) {
+    for (int32_t i = 0; i < m->n_nodes; i++) {
         qi_step *step = &s->steps[i];
         if (equal[i] < i)
             choose_same(&s->steps[equal[i]], equal[i], step);
         else
             choose(s, m, &m->nodes[i], step);
-        st = note_scratch(s, m, i, err);
+        note_scratch(s, m, i);
         s->packed_bytes += step->packed_bytes; /* at most 4096 times 2^33 */
         if (step->fast)
             m->alignment = QI_FAST_ALIGN;
     }
-    if (!st)
-        st = mark_unread(s, m, err);
+    qi_status st = mark_unread(s, m, err);
     list_read(s, m);
     if (!st)
         st = qi_plan_lifetimes(m, err);

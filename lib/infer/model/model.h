@@ -95,7 +95,7 @@ qi_status qm_read_range(const qi_model *model, const uint8_t *p, uint32_t least,
  */
 qi_status qm_check_data(const qi_model *model, uint32_t offset, uint64_t bytes, uint32_t alignment,
                         const char *what, int32_t index, qi_error *err);
-/** Check that the tensors exist and, if activations is set, are not constants. */
+/** Check that the tensors exist and, if activations is set, are activations. */
 qi_status qm_check_indices(const qi_model *model, const int32_t *tensors, int32_t count,
                            int activations, const char *what, int32_t index, qi_error *err);
 /** Check that the tensors which states take their values from exist and fit. */

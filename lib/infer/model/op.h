@@ -127,10 +127,10 @@ int qi_rule_layer(qi_checker *c);
  */
 int32_t qi_layer_rounding(const qi_node *node, int may_be_double);
 /**
- * Check inputs 1..4 of conv2d, depthwise_conv2d and fully_connected: constant weights, bias
- * [channels], mult and shift [channels or 1], every multiplier in range. Also check that
- * max_accumulator is the value that follows from the weights, and fits int32, or 48 bits if x is
- * wide and the rounding is not TWICE. The bias may then be QI_S64.
+ * Check inputs 1..4 of conv2d, transpose_conv2d, depthwise_conv2d and fully_connected: constant
+ * weights, bias [channels], mult and shift [channels or 1], every multiplier in range. Also check
+ * that max_accumulator is the value that follows from the weights, and fits int32, or 48 bits if x
+ * is wide and the rounding is not TWICE. The bias may then be QI_S64.
  *
  * @param channels  the first dimension of the weights, or the last of depthwise ones [1, ...]
  */

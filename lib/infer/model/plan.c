@@ -204,9 +204,12 @@ static qi_status plan_once(qi_model *m, int parts, int *has_parts, qi_error *err
     for (int32_t i; (i = largest_unplaced(m)) >= 0;) {
         uint64_t const offset = first_fit(m->spans, head, &m->spans[i]);
         uint64_t const top = start + offset + m->spans[i].bytes;
-        if (top > QM_MAX_ARENA_BYTES)
-            return qi_fail(err, QI_ERR_MEMORY, "bytes of the arena", i, (int64_t)top,
+        if (top > QM_MAX_ARENA_BYTES && i < m->n_tensors)
+            return qi_fail(err, QI_ERR_MEMORY, "bytes of the arena up to a tensor", i, (int64_t)top,
                            QM_MAX_ARENA_BYTES);
+        if (top > QM_MAX_ARENA_BYTES)
+            return qi_fail(err, QI_ERR_MEMORY, "bytes of the arena up to the scratch of an op",
+                           i - m->n_tensors, (int64_t)top, QM_MAX_ARENA_BYTES);
         m->spans[i].offset = (uint32_t)offset;
         insert(m->spans, &head, i);
         end = top > end ? top : end;
@@ -226,7 +229,7 @@ static qi_status plan_again(qi_model *m, int parts, qi_error *err)
 /** Parts inside of other tensors mostly save memory, but not always: the smaller plan is taken. */
 qi_status qi_plan_arena(qi_model *m, qi_error *err)
 {
-    int has_parts;
+    int has_parts = 0;
     qi_status const with = plan_once(m, 1, &has_parts, err);
     size_t const bytes = m->arena_bytes;
     if (!has_parts)

@@ -53,18 +53,40 @@ static qi_status check_statistics(const qi_preprocessing *pre, qi_error *err)
     int32_t const channels = pre->channels < 4 ? pre->channels : 4;
     for (int32_t c = 0; c < channels; c++)
         if (!is_finite(pre->mean_bits[c]) || !qm_is_scale(pre->std_bits[c]) || !pre->std_bits[c])
-            return qi_fail(err, QI_ERR_FORMAT, "preprocessing: bits of mean or std", c,
-                           pre->std_bits[c], 0x7f7fffff);
+            return qi_fail(err, QI_ERR_FORMAT,
+                           is_finite(pre->mean_bits[c]) ? "preprocessing: bits of a channel's std"
+                                                        : "preprocessing: bits of a channel's mean",
+                           -1, is_finite(pre->mean_bits[c]) ? pre->std_bits[c] : pre->mean_bits[c],
+                           0x7f7fffff);
+    return QI_OK;
+}
+
+/** Input 0 takes bytes [1, height, width, channels]. */
+static qi_status check_bytes(const qi_model *m, int32_t channels, qi_error *err)
+{
+    const qi_preprocessing *pre = &m->preprocessing;
+    const qi_tensor *x = &m->tensors[m->inputs[0]];
+    int32_t const dims[] = {1, pre->height, pre->width, channels};
+    if (x->type != QI_U8)
+        return qi_fail(err, QI_ERR_FORMAT, "preprocessing: type of input 0", m->inputs[0], x->type,
+                       QI_U8);
+    if (x->rank != 4)
+        return qi_fail(err, QI_ERR_FORMAT, "preprocessing: rank of input 0", m->inputs[0], x->rank,
+                       4);
+    for (int i = 0; i < 4; i++)
+        if (x->dims[i] != dims[i])
+            return qi_fail(err, QI_ERR_FORMAT, "preprocessing: a dimension of input 0",
+                           m->inputs[0], x->dims[i], dims[i]);
     return QI_OK;
 }
 
 static qi_status check_pixels(const qi_model *m, qi_error *err)
 {
     const qi_preprocessing *pre = &m->preprocessing;
-    const qi_tensor *x = &m->tensors[m->inputs[0]];
-    if (pre->height < 1 || pre->height > QM_MAX_SIDE || pre->width < 1 || pre->width > QM_MAX_SIDE)
-        return qi_fail(err, QI_ERR_FORMAT, "preprocessing: height or width", -1, pre->height,
-                       QM_MAX_SIDE);
+    if (pre->height < 1 || pre->height > QM_MAX_SIDE)
+        return qi_fail(err, QI_ERR_FORMAT, "preprocessing: height", -1, pre->height, QM_MAX_SIDE);
+    if (pre->width < 1 || pre->width > QM_MAX_SIDE)
+        return qi_fail(err, QI_ERR_FORMAT, "preprocessing: width", -1, pre->width, QM_MAX_SIDE);
     if (pre->channels < 1 || pre->channels > 4)
         return qi_fail(err, QI_ERR_FORMAT, "preprocessing: channels", -1, pre->channels, 4);
     if (pre->central_crop > QM_MILLION)
@@ -76,11 +98,8 @@ static qi_status check_pixels(const qi_model *m, qi_error *err)
     if (pre->channel_order < 0 || pre->channel_order > 2)
         return qi_fail(err, QI_ERR_FORMAT, "preprocessing: channel_order", -1, pre->channel_order,
                        2);
-    if (x->type != QI_U8 || x->rank != 4 || x->dims[0] != 1 || x->dims[1] != pre->height ||
-        x->dims[2] != pre->width || x->dims[3] != pre->channels)
-        return qi_fail(err, QI_ERR_FORMAT, "preprocessing: pixels do not fit input 0", m->inputs[0],
-                       pre->height, x->dims[1]);
-    return check_statistics(pre, err);
+    qi_status const st = check_bytes(m, pre->channels, err);
+    return st ? st : check_statistics(pre, err);
 }
 
 /** Real numbers have mean and std, but no settings for pictures. */
@@ -104,21 +123,20 @@ static qi_status check_reals(const qi_model *m, qi_error *err)
 static qi_status check_sound(const qi_model *m, qi_error *err)
 {
     const qi_preprocessing *pre = &m->preprocessing;
-    const qi_tensor *x = &m->tensors[m->inputs[0]];
     if (pre->height < 1 || pre->height > QM_MAX_SIDE)
         return qi_fail(err, QI_ERR_FORMAT, "preprocessing: frames of a sound", -1, pre->height,
                        QM_MAX_SIDE);
-    if (pre->width != QI_SOUND_BANDS || pre->channels != 1)
+    if (pre->width != QI_SOUND_BANDS)
         return qi_fail(err, QI_ERR_FORMAT, "preprocessing: bands of a sound", -1, pre->width,
                        QI_SOUND_BANDS);
+    if (pre->channels != 1)
+        return qi_fail(err, QI_ERR_FORMAT, "preprocessing: channels of a sound", -1, pre->channels,
+                       1);
     if (pre->resize_short || pre->central_crop || pre->channel_order)
         return qi_fail(err, QI_ERR_FORMAT, "preprocessing: a picture's settings for sounds", -1,
                        pre->resize_short, 0);
-    if (x->type != QI_U8 || x->rank != 4 || x->dims[0] != 1 || x->dims[1] != pre->height ||
-        x->dims[2] != pre->width || x->dims[3] != 1)
-        return qi_fail(err, QI_ERR_FORMAT, "preprocessing: a sound does not fit input 0",
-                       m->inputs[0], pre->height, x->dims[1]);
-    return check_statistics(pre, err);
+    qi_status const st = check_bytes(m, 1, err);
+    return st ? st : check_statistics(pre, err);
 }
 
 static qi_status read_preprocessing(qi_model *m, qi_error *err)

@@ -332,10 +332,22 @@ static qi_status read_storage(const qi_model *m, qm_walk *walk, qi_tensor *t, co
     return QI_OK;
 }
 
+/** Were these bytes checked already as codes of this type and these bits? */
+static int were_checked(const qi_model *m, int32_t index)
+{
+    const qi_tensor *t = &m->tensors[index];
+    int32_t i = 0;
+    while (!(are_same_bytes(&m->tensors[i], t) && m->tensors[i].type == t->type &&
+             m->tensors[i].bits == t->bits))
+        i++;
+    return i < index;
+}
+
 /** Check the values of a constant; known: the first tensor with these bytes, or NULL. */
-static qi_status check_constant(const qi_tensor *t, const qi_tensor *known, int32_t index,
+static qi_status check_constant(const qi_model *m, const qi_tensor *known, int32_t index,
                                 qi_error *err)
 {
+    const qi_tensor *t = &m->tensors[index];
     if (known && (t->packing || known->packing))
         return qi_same_packing(t, known)
                    ? QI_OK
@@ -343,8 +355,7 @@ static qi_status check_constant(const qi_tensor *t, const qi_tensor *known, int3
                              t->packing, known->packing);
     if (t->packing)
         return qm_check_packed(t, index, err);
-    return known && known->type == t->type && known->bits == t->bits ? QI_OK
-                                                                     : check_codes(t, index, err);
+    return known && were_checked(m, index) ? QI_OK : check_codes(t, index, err);
 }
 
 /**
@@ -364,7 +375,7 @@ static qi_status check_constants(const qi_model *m, qi_error *err)
         if (bytes > m->n_data)
             return qi_fail(err, QI_ERR_FORMAT, "bytes of constants that overlap", i, (int64_t)bytes,
                            m->n_data);
-        qi_status const st = check_constant(t, first < i ? &m->tensors[first] : NULL, i, err);
+        qi_status const st = check_constant(m, first < i ? &m->tensors[first] : NULL, i, err);
         if (st)
             return st;
     }
@@ -443,6 +454,9 @@ static qi_status check_channel_scales(const qi_model *m, int32_t index, qi_error
     if (scales->kind != QI_CONSTANT || scales->type != QI_S32 || scales->rank != 1)
         return qi_fail(err, QI_ERR_FORMAT, "channel_scales: not a constant vector of int32", index,
                        s, m->n_tensors - 1);
+    if (scales->packing && scales->packing != QM_DERIVED)
+        return qi_fail(err, QI_ERR_FORMAT, "packing of channel_scales", index, scales->packing,
+                       QM_DERIVED);
     if (scales->dims[0] != t->dims[0] && scales->dims[0] != t->dims[t->rank - 1])
         return qi_fail(err, QI_ERR_FORMAT, "length of channel_scales", index, scales->dims[0],
                        t->dims[0]);
@@ -483,7 +497,8 @@ qi_status qm_check_indices(const qi_model *m, const int32_t *tensors, int32_t co
         if (tensors[i] < 0 || tensors[i] >= m->n_tensors)
             return qi_fail(err, QI_ERR_FORMAT, what, index, tensors[i], m->n_tensors - 1);
         if (activations && m->tensors[tensors[i]].kind != QI_ACTIVATION)
-            return qi_fail(err, QI_ERR_FORMAT, what, index, tensors[i], QI_ACTIVATION);
+            return qi_fail(err, QI_ERR_FORMAT, "a constant or a state in place of an activation",
+                           tensors[i], m->tensors[tensors[i]].kind, QI_ACTIVATION);
     }
     return QI_OK;
 }

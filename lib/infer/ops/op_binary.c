@@ -41,6 +41,13 @@ enum { LEAST_HEADROOM = 23, LEAST_HEADROOM_WIDE = 15 }; /* of a difference in 32
 
 /* ------------------------------------------------------------------ checking */
 
+/** qi_b32_fma counts on 24 bits of a number that is not 0. */
+static void check_even_multiplier(qi_checker *c, const char *what, int32_t mult)
+{
+    if (mult)
+        qi_rule_range(c, what, mult, INT32_C(1) << 30, INT32_MAX);
+}
+
 static qi_status check_add(const qi_model *model, const qi_node *node, int32_t index, qi_error *err)
 {
     qi_checker c = {model, node, index, err, QI_OK};
@@ -65,6 +72,8 @@ static qi_status check_add(const qi_model *model, const qi_node *node, int32_t i
         qi_rule_range(&c, "left_shift", node->params[QI_ADD_LEFT_SHIFT], 0, 0);
         qi_rule_range(&c, "mult_y", node->params[QI_ADD_MULT_Y], 0, 0);
         qi_rule_range(&c, "shift_y", node->params[QI_ADD_SHIFT_Y], 0, 0);
+        check_even_multiplier(&c, "mult_a", node->params[QI_ADD_MULT_A]);
+        check_even_multiplier(&c, "mult_b", node->params[QI_ADD_MULT_B]);
     }
     return c.status;
 }

@@ -50,7 +50,7 @@ static qk_pack layer_of(const qi_tensor *codes)
 {
     int32_t const n = qi_codes_of_byte(codes->bits), count = (int32_t)qi_count(codes);
     int32_t const row = codes->dims[codes->rank - 1], whole = row % n ? row : count;
-    return (qk_pack){.rows = whole ? count / whole : 0,
+    return (qk_pack){.rows = count / whole,
                      .codes = whole,
                      .per_byte = (uint8_t)n,
                      .lowest = (uint8_t)qi_code_lo(codes),

@@ -406,6 +406,9 @@ START_TEST(test_refused)
     try_op("add", u8, 5, 1 << 30, QI_ERR_PARAM);
     try_op("add", u8, 6, 1, QI_ERR_PARAM);
     try_op("add", u8, 1, -1, QI_ERR_PARAM);
+    try_op("add", u8, 1, 0, QI_OK);
+    try_op("add", u8, 1, 128, QI_ERR_PARAM);
+    try_op("add", u8, 3, (1 << 30) - 1, QI_ERR_PARAM);
 }
 END_TEST
 

@@ -408,6 +408,29 @@ START_TEST(wrong_fields_are_refused)
 }
 END_TEST
 
+/** Scales of channels have 32 bits each: as many bytes would be read beyond narrow ones. */
+START_TEST(narrow_scales_are_refused)
+{
+    enum { CHANNELS = 10, SCALES = Y + 1 };
+    uint8_t codes[CHANNELS * 7] = {0};
+    float scales[CHANNELS];
+    packed_file f;
+    for (int i = 0; i < CHANNELS; i++)
+        scales[i] = 0.5F;
+    layer l = make_layer(FULLY_CONNECTED, (codes_of){QI_S8, 8, 0}, CHANNELS, 7, codes);
+    l.graph->tensors[WEIGHTS].channel_scales = scales;
+    l.graph->tensors[WEIGHTS].n_channels = CHANNELS;
+    f.qm = net_write(l.graph, NULL, NULL, &f.count);
+    qat_qgraph_free(l.graph);
+    ck_assert_int_eq(net_status(f.qm, f.count), QI_OK);
+    uint8_t *record = (uint8_t *)(uintptr_t)record_of(f.qm, SCALES);
+    ck_assert_int_eq(record[QM_TENSOR_TYPE], QI_S32);
+    record[QM_TENSOR_SIZE] = CHANNELS;
+    ck_assert_int_eq(changed_at(f, record + QM_TENSOR_PACKING, QM_NARROW), QI_ERR_FORMAT);
+    free(f.qm);
+}
+END_TEST
+
 START_TEST(wrong_bytes_are_refused)
 {
     packed_file f = file_of(4, 16); /* 63 values: 4 bits of padding in byte 31 */
@@ -586,6 +609,7 @@ int main(void)
     tcase_add_test(tc, lists_are_written);
     tcase_add_test(tc, packed_layers_are_equal);
     tcase_add_test(tc, wrong_fields_are_refused);
+    tcase_add_test(tc, narrow_scales_are_refused);
     tcase_add_test(tc, wrong_bytes_are_refused);
     tcase_add_test(tc, digits_beyond_the_list_are_refused);
     tcase_add_test(tc, only_weights_are_packed);

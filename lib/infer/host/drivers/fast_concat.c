@@ -7,7 +7,7 @@
 enum { TILE = 32768 };
 
 /** Values of t from the axis on: what one step of the axes before it covers. */
-static size_t inner_bytes(const qi_model *model, const qi_node *node, const qi_tensor *t)
+static size_t inner_values(const qi_model *model, const qi_node *node, const qi_tensor *t)
 {
     size_t n = 1;
     for (int d = node->params[QI_CONCAT_AXIS]; d < t->rank; d++)
@@ -29,7 +29,7 @@ static int accepts(const qi_isa *isa, const qi_model *model, const qi_node *node
 static int32_t tiles(const qi_isa *isa, const qi_model *model, const qi_node *node)
 {
     const qi_tensor *y = qi_output(model, node);
-    size_t const whole = inner_bytes(model, node, y), each = tile_steps(whole);
+    size_t const whole = inner_values(model, node, y), each = tile_steps(whole);
     return (int32_t)((y->bytes / whole + each - 1) / each);
 }
 
@@ -49,13 +49,13 @@ static void copy_part(uint8_t *restrict to, const uint8_t *restrict from, size_t
 static void run(const qi_fast_call *call, int32_t index)
 {
     const qi_tensor *y = qi_output(call->model, call->node);
-    size_t const whole = inner_bytes(call->model, call->node, y), steps = y->bytes / whole;
+    size_t const whole = inner_values(call->model, call->node, y), steps = y->bytes / whole;
     size_t const each = tile_steps(whole), first = (size_t)index * each;
     size_t const end = first + each < steps ? first + each : steps;
     uint8_t *to = call->out;
     for (int32_t i = 0; i < call->node->n_inputs; i++) {
         size_t const part =
-            inner_bytes(call->model, call->node, qi_input(call->model, call->node, i));
+            inner_values(call->model, call->node, qi_input(call->model, call->node, i));
         const uint8_t *from = call->in[i];
         for (size_t j = first; from != to && j < end; j++) /* else the planner put it there */
             copy_part(to + j * whole, from + j * part, part);

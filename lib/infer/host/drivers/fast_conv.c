@@ -23,11 +23,8 @@
 
 static int accepts(const qi_isa *isa, const qi_model *model, const qi_node *node)
 {
-    if (!isa->gemm || qi_input(model, node, 0)->kind == QI_CONSTANT ||
-        node->params[QI_CONV_GROUPS] != 1)
-        return 0;
-    qi_gemm_layer const layer = qi_gemm_layer_of(model, node, QI_CONV_CLAMP_LO);
-    return !isa->gemm->accepts || isa->gemm->accepts(&layer);
+    return isa->gemm && qi_input(model, node, 0)->kind != QI_CONSTANT &&
+           node->params[QI_CONV_GROUPS] == 1;
 }
 
 static size_t depth_of(const qi_window *g)

@@ -3,10 +3,7 @@
 
 static int accepts(const qi_isa *isa, const qi_model *model, const qi_node *node)
 {
-    if (!isa->gemm || qi_input(model, node, 0)->kind == QI_CONSTANT)
-        return 0;
-    qi_gemm_layer const layer = qi_gemm_layer_of(model, node, QI_FULLY_CONNECTED_CLAMP_LO);
-    return !isa->gemm->accepts || isa->gemm->accepts(&layer);
+    return isa->gemm && qi_input(model, node, 0)->kind != QI_CONSTANT;
 }
 
 static size_t packed_bytes(const qi_isa *isa, const qi_model *model, const qi_node *node)

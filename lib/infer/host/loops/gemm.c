@@ -21,7 +21,8 @@ qi_gemm_layer qi_gemm_layer_of(const qi_model *model, const qi_node *node, int32
 
 static int32_t divide_up(int64_t a, int64_t b)
 {
-    return (int32_t)((a + b - 1) / b);
+    int64_t const quotient = (a + b - 1) / b;
+    return (int32_t)(quotient < INT32_MAX ? quotient : INT32_MAX);
 }
 
 static int32_t at_most(int32_t x, int32_t limit)

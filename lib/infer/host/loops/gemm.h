@@ -73,8 +73,6 @@ typedef struct qi_gemm {
                              waits for */
     int unsigned_x;       /* run reads x' itself: its caller flips signed codes */
     int flips;            /* run can flip them where rows follow each other (qi_gemm_run.codes) */
-    /** Can it compute this layer? NULL: any. */
-    int (*accepts)(const qi_gemm_layer *layer);
     /** Bytes that pack fills. */
     size_t (*packed_bytes)(const qi_gemm_layer *layer);
     /**

@@ -49,7 +49,7 @@ static size_t scratch(const qi_gemm_layer *layer)
 }
 
 /** Load 16 codes. Only `count` of them exist; the others give x' = 0. */
-static __m128i load_codes(const qi_packed *p, const uint8_t *x, int32_t count)
+static __m128i load_codes(const uint8_t *x, int32_t count)
 {
     uint8_t some[16];
     if (count >= 16)
@@ -63,7 +63,7 @@ static __m128i load_codes(const qi_packed *p, const uint8_t *x, int32_t count)
 static __m256i widen_segment(const qi_packed *p, int16_t *to, const uint8_t *x, __m256i sums)
 {
     for (int32_t k = 0; k < p->segment; k += 16) {
-        __m128i const codes = load_codes(p, x + k, p->segment - k);
+        __m128i const codes = load_codes(x + k, p->segment - k);
         __m256i const wide = _mm256_cvtepu8_epi16(codes);
         __m256i const later = _mm256_srli_epi64(wide, 32); /* x2 x3 0 0 */
         _mm256_storeu_si256((__m256i *)(void *)(to + k), wide);

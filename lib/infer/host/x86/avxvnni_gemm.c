@@ -9,12 +9,6 @@
  */
 #include "infer/host/x86/gemm256.h"
 
-#ifdef QI_SIMDE
-#define dpbusd _mm256_dpbusd_epi32
-#else
-#define dpbusd _mm256_dpbusd_avx_epi32
-#endif
-
 enum { ROWS = 6 };
 
 static const qi_panel_shape shape = {
@@ -47,9 +41,9 @@ INLINE void tile(const struct job *j, int rows, int vectors)
             UNROLL
             for (int r = 0; r < rows; r++) {
                 __m256i const codes = _mm256_set1_epi32(load_word(from + (size_t)r * j->x_stride));
-                sums[r][0] = dpbusd(sums[r][0], codes, w0);
+                sums[r][0] = qi_dpbusd256(sums[r][0], codes, w0);
                 if (vectors == 2)
-                    sums[r][1] = dpbusd(sums[r][1], codes, w1);
+                    sums[r][1] = qi_dpbusd256(sums[r][1], codes, w1);
             }
         }
         w = end;
