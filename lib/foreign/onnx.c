@@ -299,9 +299,12 @@ static qat_status read_beside(reader *r, const char *location, uint64_t offset, 
     const char *slash = strrchr(r->path, '/');
     int const folder = slash ? (int)(slash + 1 - r->path) : 0;
     snprintf(path, sizeof path, "%.*s%s", folder, r->path, location);
-    FILE *file = !stat(path, &is) && S_ISREG(is.st_mode) ? fopen(path, "rb") : NULL;
+    bool const is_there = !stat(path, &is);
+    if (is_there && !S_ISREG(is.st_mode))
+        return qat_fail(r->err, QAT_ERR_IO, "%s: cannot read: not a file", path);
+    FILE *file = is_there ? fopen(path, "rb") : NULL;
     if (!file)
-        return qat_file_fail(r->err, "read", path, errno ? errno : EINVAL);
+        return qat_file_fail(r->err, "read", path, errno);
     bool const good = offset <= INT64_MAX && !fseeko(file, (off_t)offset, SEEK_SET) &&
                       fread(to, 1, count, file) == count;
     fclose(file);

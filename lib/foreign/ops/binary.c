@@ -10,16 +10,14 @@ static bool changes_along(const fv *x, const qat_foreign_tensor *c, bool along[Q
 {
     for (int i = 0; i < QAT_FOREIGN_RANK; i++)
         along[i] = false;
-    if (c->rank > x->rank) /* more dimensions, of 1 */
-        for (int i = 0; i < c->rank - x->rank; i++)
-            if (c->dims[i] != 1)
-                return false;
+    if (c->rank > x->rank)
+        return false;
     for (int i = c->rank - 1, k = x->rank - 1; i >= 0 && k >= 0; i--, k--) {
         along[k] = c->dims[i] != 1;
         if (along[k] && (k < fv_first(x) || c->dims[i] != x->dims[k]))
             return false;
     }
-    return c->rank <= x->rank;
+    return true;
 }
 
 /** The constant by position in the dimensions along which it changes, in x's order in memory. */
@@ -319,7 +317,7 @@ static const qat_foreign_tensor *beside_axis(builder *b, const fv *x, const qat_
 {
     int64_t dims[QAT_FOREIGN_RANK];
     int64_t const axis = b->from->opset < 7 ? fv_attr_int(b, "axis", -1) : -1;
-    if (axis < 0 || axis + c->rank >= x->rank)
+    if (axis < 0 || axis >= x->rank - c->rank)
         return c;
     for (int i = 0; i < x->rank - axis; i++)
         dims[i] = i < c->rank ? c->dims[i] : 1;

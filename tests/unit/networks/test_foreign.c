@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static qat_status parse(qat_writer *graph, qat_foreign_graph **to, qat_error *err)
 {
@@ -433,6 +434,24 @@ START_TEST(older_sums_have_an_axis)
 }
 END_TEST
 
+/** An axis at which the constant does not fit is not looked at, however large it is. */
+START_TEST(older_sums_have_an_axis_within_the_input)
+{
+    float const w[] = {100, 200};
+    int64_t const dims[] = {1, 2, 1, 1};
+    float want[12];
+    for (int64_t less = 0; less < 8; less++) {
+        qat_writer n = onnx_node("Add", "x", "w", "y");
+        add_attr(&n, "axis", INT, 1, (const int64_t[]){INT64_MAX - less});
+        qat_writer g = graph_of(&n), t = onnx_floats("w", 4, dims, 2, w);
+        onnx_message(&g, ONNX_INITIALIZER, &t);
+        for (int i = 0; i < 12; i++)
+            want[i] = (float)i + w[i % 2];
+        answers(&g, 12, want);
+    }
+}
+END_TEST
+
 /** Gather of the last position of the last dimension, and Concat along it, counted from the end. */
 START_TEST(axes_count_from_the_end)
 {
@@ -521,10 +540,13 @@ START_TEST(constants_in_other_files)
                  {"../weights", "4", "96", "only a file in the folder"},
                  {"/etc/passwd", "4", "96", "only a file in the folder"},
                  {"none", "4", "96", "none"},
+                 {"folder", "4", "96", "folder: cannot read: not a file"},
                  {".", "4", "96", "only a file in the folder"},
                  {"weights", "8", "96", "96 bytes at 8 of 'weights' are not there"},
                  {"weights", "18446744073709551615", "96", "are not there"},
                  {"weights", "4", "92", "92 bytes in 'weights', but its shape needs 96"}};
+    char path[TEST_PATH_MAX];
+    ck_assert_int_eq(mkdir(test_temp_path(path, folder, "folder"), 0700), 0);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         qat_foreign_graph *g = NULL;
         qat_error err = {0};
@@ -577,6 +599,7 @@ int main(void)
     tcase_add_test(tc, constants_that_grow_are_refused);
     tcase_add_test(tc, parameters_are_counted);
     tcase_add_test(tc, older_sums_have_an_axis);
+    tcase_add_test(tc, older_sums_have_an_axis_within_the_input);
     tcase_add_test(tc, axes_count_from_the_end);
     tcase_add_test(tc, a_softmax_behind_a_reshape_is_the_last_node);
     tcase_add_test(tc, constants_in_other_files);
