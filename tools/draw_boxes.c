@@ -31,7 +31,7 @@ struct frame {
 static int pixel_of(float share, int side)
 {
     float const at = share * (float)side;
-    return at < 0 ? 0 : at >= (float)side ? side - 1 : (int)at;
+    return !(at >= 0) ? 0 : at >= (float)side ? side - 1 : (int)at;
 }
 
 static struct frame frame_of(const float *box, const qat_picture *p)

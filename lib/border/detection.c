@@ -232,9 +232,9 @@ static qat_status decode_boxes(struct detector *d, qat_error *err)
             centre_at(d->boxes, d->box_codes, (size_t)i * (size_t)d->boxes->dims[2]);
         qat_centre_box const anchor = centre_at(d->anchors, d->anchors->data, 4 * (size_t)i);
         qat_box const b = d->c.boxes[i] = qat_box_decode(&coder, &anchor, &code);
-        if (b.ymin > b.ymax || b.xmin > b.xmax)
-            return qat_fail(err, QAT_ERR_NUMERIC, "detector: the corners of box %d are reversed",
-                            i);
+        if (!(b.ymin <= b.ymax && b.xmin <= b.xmax))
+            return qat_fail(err, QAT_ERR_NUMERIC,
+                            "detector: the corners of box %d are reversed, or not numbers", i);
     }
     return QAT_OK;
 }

@@ -90,7 +90,8 @@ void tool_model_close(tool_model *m)
 const char *tool_input_takes(const qi_model *model)
 {
     static const char *const types[] = {"uint8 codes", "int8 codes", "int32 numbers",
-                                        "int64 numbers"};
+                                        "int64 numbers", "int16 codes"};
+    _Static_assert(sizeof types / sizeof *types == QI_TYPES, "every type has a name");
     const qi_tensor *t = qi_tensor_at(model, qi_input_at(model, 0));
     if (qi_model_preprocessing(model)->kind == 1)
         return "pictures";

@@ -164,9 +164,10 @@ static const build_tensor detector_tensors[] = {
     {"found_scores", F32, 0, {0}, 0, 0, NULL, 0, 0, 0},
     {"found", F32, 0, {0}, 0, 0, NULL, 0, 0, 0}};
 
-static void open_detector(qi_host **h, bool regular)
+/** scale: of the centres and sides of boxes; 0: as usual. */
+static void open_detector(qi_host **h, bool regular, float scale)
 {
-    build_number const numbers[] = {{"h_scale", 5},
+    build_number const numbers[] = {{"h_scale", scale > 0 ? scale : 5},
                                     {"max_classes_per_detection", 1},
                                     {"max_detections", 4},
                                     {"nms_iou_threshold", 0.5f},
@@ -175,7 +176,7 @@ static void open_detector(qi_host **h, bool regular)
                                     {"use_regular_nms", (float)regular},
                                     {"w_scale", 5},
                                     {"x_scale", 10},
-                                    {"y_scale", 10}};
+                                    {"y_scale", scale > 0 ? scale : 10}};
     size_t bytes;
     uint8_t *options = build_flex_map(numbers, 10, &bytes);
     build_op const ops[] = {
@@ -222,7 +223,7 @@ START_TEST(a_detector_keeps_one_of_boxes_that_overlap)
 {
     qi_host *h = NULL;
     qat_detections f;
-    open_detector(&h, false);
+    open_detector(&h, false, 0);
     detect(&f, h, scores);
     ck_assert_int_eq(f.found, 2); /* box 1 by class 1 suppresses box 0; box 2 reaches 0.125 */
     ck_assert(f.classes[0] == 1.0f && f.scores[0] == 0.625f);
@@ -241,12 +242,31 @@ START_TEST(a_detector_may_look_at_each_class_by_itself)
 {
     qi_host *h = NULL;
     qat_detections f;
-    open_detector(&h, true);
+    open_detector(&h, true, 0);
     detect(&f, h, scores);
     ck_assert_int_eq(f.found, 3); /* class 1: box 1; class 0: box 0, box 2 */
     ck_assert(f.classes[0] == 1.0f && f.scores[0] == 0.625f && f.boxes[1] == 0.3125f);
     ck_assert(f.classes[1] == 0.0f && f.scores[1] == 0.5f && f.boxes[5] == 0.25f);
     ck_assert(f.classes[2] == 0.0f && f.scores[2] == 0.125f);
+    qat_detections_free(&f);
+    qi_host_close(h);
+}
+END_TEST
+
+/** A centre and a side that are infinite have corners that are not numbers. */
+START_TEST(corners_that_are_not_numbers_are_refused)
+{
+    int8_t const boxes[BOXES * 4] = {127, 0, 127, 0};
+    int8_t out_boxes[BOXES * 4], out_scores[BOXES * 3];
+    void *const out[] = {out_boxes, out_scores};
+    qi_host *h = NULL;
+    qat_detections f = {0};
+    open_detector(&h, false, 1e-38f);
+    qi_host_run(h, (const void *const[]){boxes, scores}, out);
+    ck_assert_int_eq(qat_detect(&f, qi_host_model(h), (const void *const *)out, &err),
+                     QAT_ERR_NUMERIC);
+    ck_assert_msg(strstr(err.message, "the corners of box 0 are reversed, or not numbers") != NULL,
+                  "%s", err.message);
     qat_detections_free(&f);
     qi_host_close(h);
 }
@@ -512,6 +532,7 @@ int main(void)
     tcase_add_test(tc, float_inputs_and_outputs_are_borders);
     tcase_add_test(tc, a_detector_keeps_one_of_boxes_that_overlap);
     tcase_add_test(tc, a_detector_may_look_at_each_class_by_itself);
+    tcase_add_test(tc, corners_that_are_not_numbers_are_refused);
     tcase_add_loop_test(tc, what_is_not_supported_is_named, 0,
                         (int)(sizeof refused / sizeof *refused));
     tcase_add_test(tc, counts_have_limits);
