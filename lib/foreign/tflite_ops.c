@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-enum { UP_TO_END = INT32_MAX };
+/** Positions that a Slice limits to the dimension. */
+enum { BEYOND_START = INT32_MIN, UP_TO_END = INT32_MAX };
 
 /* ------------------------------------------------------------------ dimensions, activations */
 
@@ -352,13 +353,15 @@ static qat_status read_pack(tf_reader *r)
 static qat_status read_concatenation(tf_reader *r)
 {
     int values[TFL_MAX_OPERANDS];
-    int const rank = rank_of(r, 0);
+    int const rank = rank_of(r, 0), axis = fb_i32(&r->op->options, CONCATENATION_AXIS, 0);
     for (int i = 0; i < r->op->n_inputs; i++) {
         if (tf_input(r, i) < 0)
             return tf_refuse(r, "it has no input %d", i);
         values[i] = planar(r, tf_input(r, i), rank);
     }
-    tf_attr_int(r, "axis", planar_axis(fb_i32(&r->op->options, CONCATENATION_AXIS, 0), rank));
+    if (rank && (axis < -rank || axis >= rank))
+        return tf_refuse(r, "axis %d of %d dimensions", axis, rank);
+    tf_attr_int(r, "axis", planar_axis(axis, rank));
     return add_node(r, "Concat", r->op->n_inputs, values,
                     fb_u8(&r->op->options, CONCATENATION_ACTIVATION, 0), rank);
 }
@@ -418,13 +421,15 @@ static qat_status read_strided_slice(tf_reader *r)
         return tf_refuse(r, "an ellipsis, new dimensions, or lists of different lengths");
     int const shrink = fb_i32(o, SLICE_SHRINK_MASK, 0);
     for (int i = 0; i < n; i++) {
-        bool const one = shrink >> i & 1;
+        bool const one = shrink >> i & 1, back = steps[i] < 0;
+        if (one && (begins[i] < INT32_MIN || begins[i] >= INT32_MAX))
+            return tf_refuse(r, "position %lld of dimension %d", (long long)begins[i], i);
         if (!one && fb_i32(o, SLICE_BEGIN_MASK, 0) >> i & 1)
-            begins[i] = 0;
+            begins[i] = back ? UP_TO_END : 0;
         if (one)
             ends[i] = begins[i] == -1 ? UP_TO_END : begins[i] + 1;
         else if (fb_i32(o, SLICE_END_MASK, 0) >> i & 1)
-            ends[i] = UP_TO_END;
+            ends[i] = back ? BEYOND_START : UP_TO_END;
         steps[i] = one ? 1 : steps[i];
     }
     return add_slice(r, n, begins, ends, steps, shrink);
@@ -440,6 +445,9 @@ static qat_status read_slice(tf_reader *r)
     if (st || n != n_sizes)
         return st ? st : tf_refuse(r, "%d begins and %d sizes", n, n_sizes);
     for (int i = 0; i < n; i++) {
+        if (begins[i] < 0 || begins[i] > INT32_MAX || ends[i] < -1 || ends[i] > INT32_MAX)
+            return tf_refuse(r, "%lld positions from %lld on in dimension %d", (long long)ends[i],
+                             (long long)begins[i], i);
         ends[i] = ends[i] == -1 ? UP_TO_END : begins[i] + ends[i];
         steps[i] = 1;
     }

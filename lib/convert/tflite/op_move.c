@@ -331,10 +331,10 @@ static qat_status read_indices(tfl_importer *im, int i, int32_t length, int *ten
 static qat_status gathered_shape(tfl_importer *im, const tfl_shape *x, const tfl_shape *indices,
                                  int axis, int batch_dims, tfl_shape *y)
 {
-    *y = (tfl_shape){.rank = x->rank - 1 + indices->rank - batch_dims};
     if (batch_dims < 0 || batch_dims > axis || batch_dims > indices->rank ||
         memcmp(x->dims, indices->dims, (size_t)batch_dims * sizeof *x->dims) != 0)
         return tfl_refuse(im, "%d batch dimensions, which its inputs do not share", batch_dims);
+    *y = (tfl_shape){.rank = x->rank - 1 + indices->rank - batch_dims};
     if (y->rank > TFL_MAX_RANK)
         return tfl_refuse(im, "its output has rank %d; at most %d is supported", y->rank,
                           TFL_MAX_RANK);

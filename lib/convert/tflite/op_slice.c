@@ -242,7 +242,8 @@ static qat_status take(tfl_importer *im, const struct spec *p, int i, int64_t di
         return tfl_refuse(im, "position %" PRId64 " of a dimension of %" PRId64, p->begin[i], dim);
     if (shrink)
         return QAT_OK;
-    int64_t const stated = p->end[i] + (p->end_is_offset && p->end[i] < INT32_MAX ? *begin : 0);
+    bool const counted = p->end_is_offset && p->end[i] > INT32_MIN && p->end[i] < INT32_MAX;
+    int64_t const stated = p->end[i] + (counted ? *begin : 0);
     int64_t const end = p->end_mask >> i & 1u ? past : position(stated, dim, stride);
     int64_t const span = stride > 0 ? end - *begin : *begin - end;
     int64_t const step = stride > 0 ? stride : -stride;

@@ -273,8 +273,11 @@ static qat_status build_matmul(builder *b)
 
 /* ------------------------------------------------------------------ Gemm */
 
-/** y + beta c, of a bias a column or of any values that can be added to y. */
-static qat_status add_beta(builder *b, fv *y)
+/**
+ * y + beta c, of a bias a column or of any values that can be added to y. turned: the columns of y
+ * are the rows of what its node computes, so a row is no bias of the node.
+ */
+static qat_status add_beta(builder *b, fv *y, bool turned)
 {
     const fv *c = fv_input(b, 2);
     float const beta = (float)fv_attr_real(b, "beta", 1);
@@ -286,7 +289,8 @@ static qat_status add_beta(builder *b, fv *y)
     qat_status const st = fv_floats(b, 2, "bias", &values);
     if (st)
         return st;
-    bool const is_row = values->rank < 2 || values->count == (size_t)values->dims[values->rank - 1];
+    bool const is_row =
+        !turned && (values->rank < 2 || values->count == (size_t)values->dims[values->rank - 1]);
     return is_row ? fv_bias(b, &y->node, values, beta) : fv_add_constant(b, y, values, beta);
 }
 
@@ -316,7 +320,7 @@ static qat_status build_gemm(builder *b)
     if (!st && swaps)
         st = swap_last(b, &y);
     if (!st)
-        st = add_beta(b, &y);
+        st = add_beta(b, &y, swaps);
     if (!st)
         fv_output(b, 0, &y);
     return st;

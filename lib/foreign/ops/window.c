@@ -142,6 +142,17 @@ static void cut(fv_transposed *t, int i, int64_t whole, int64_t wanted, bool upp
     t->length[i] = whole + t->longer[i] - d->before - d->after;
 }
 
+static qat_status check_longer(const builder *b, const fv_direction *d, int64_t longer)
+{
+    int64_t const most = d->stride > d->dilation ? d->stride : d->dilation;
+    if (longer >= 0 && longer < most)
+        return QAT_OK;
+    return fv_refuse(b,
+                     "an output %lld longer than its windows, with a stride of %lld and a dilation "
+                     "of %lld",
+                     (long long)longer, (long long)d->stride, (long long)d->dilation);
+}
+
 static qat_status direction_of(builder *b, fv_transposed *t, int i, int64_t in, int64_t wanted)
 {
     const char *pad = fv_attr_text(b, "auto_pad", "NOTSET");
@@ -151,13 +162,13 @@ static qat_status direction_of(builder *b, fv_transposed *t, int i, int64_t in, 
         return fv_refuse(b, "attribute output_shape = %lld", (long long)wanted);
     if (!wanted && !strncmp(pad, "SAME", 4))
         wanted = in * d->stride;
+    qat_status st = check_longer(b, d, t->longer[i]);
+    if (st)
+        return st;
     cut(t, i, whole, wanted, !strcmp(pad, "SAME_UPPER"));
-    int64_t const most = d->stride > d->dilation ? d->stride : d->dilation;
-    if (t->longer[i] < 0 || t->longer[i] >= most)
-        return fv_refuse(b,
-                         "an output %lld longer than its windows, with a stride of %lld and a "
-                         "dilation of %lld",
-                         (long long)t->longer[i], (long long)d->stride, (long long)d->dilation);
+    st = check_longer(b, d, t->longer[i]);
+    if (st)
+        return st;
     return t->length[i] < 1 ? fv_refuse(b, "it cuts off all of its output") : QAT_OK;
 }
 

@@ -41,6 +41,37 @@ START_TEST(gemm_has_its_constant_on_either_side)
 }
 END_TEST
 
+/** A row is added to the columns of the product, also if the constant is the first factor. */
+START_TEST(gemm_adds_its_row_to_columns)
+{
+    /* [1 0] [1 3 5]
+       [0 1] [2 4 6] + [10 20 30]
+       [1 0]                      */
+    static const float want[] = {11, 23, 35, 12, 24, 36, 11, 23, 35};
+    made_network n;
+    made_begin(&n, 2, (const int64_t[]){3, 2});
+    int const w =
+        made_constant(&n, 2, (const int64_t[]){3, 2}, (const float[]){1, 0, 0, 1, 1, 0}, NULL);
+    int const row = made_constant(&n, 1, (const int64_t[]){3}, (const float[]){10, 20, 30}, NULL);
+    made_node(&n, "Gemm", w, 0, row);
+    made_int(&n, "transB", 1);
+    made_gives(&n, 1, 3, 2, made_counted, 9, want, 1);
+}
+END_TEST
+
+/** output_padding is less than the stride, however large it is. */
+START_TEST(transposed_outputs_are_not_much_longer)
+{
+    made_network n;
+    made_begin(&n, 4, (const int64_t[]){1, 1, 2, 2});
+    int const w =
+        made_constant(&n, 4, (const int64_t[]){1, 1, 1, 1}, (const float[]){1, 0, 0, 1}, NULL);
+    made_node(&n, "ConvTranspose", 0, w, -1);
+    made_ints(&n, "output_padding", 2, (const int64_t[]){INT64_MAX, 0});
+    made_refuses(&n, 2, 2, 1, "an output 9223372036854775807 longer than its windows");
+}
+END_TEST
+
 START_TEST(products_with_lists)
 {
     static const float want[] = {5, 11};
@@ -242,6 +273,8 @@ int main(void)
     TCase *tc = tcase_create("foreign_layers");
     tcase_add_test(tc, a_constant_may_be_the_first_factor);
     tcase_add_test(tc, gemm_has_its_constant_on_either_side);
+    tcase_add_test(tc, gemm_adds_its_row_to_columns);
+    tcase_add_test(tc, transposed_outputs_are_not_much_longer);
     tcase_add_test(tc, products_with_lists);
     tcase_add_test(tc, matrices_for_each_of_some_dimensions);
     tcase_add_test(tc, smaller_pictures_are_smoothed);

@@ -208,6 +208,83 @@ START_TEST(what_cannot_be_taken_is_named)
 }
 END_TEST
 
+/* ------------------------------------------------------------------ parts */
+
+/** STRIDED_SLICE, SLICE or CONCATENATION of x, [1, 2, 3, 2], with three constants of 4 numbers. */
+static void begin_parts(build_op *op, build_tensor made[5], const int64_t of[3][4])
+{
+    static build_tensor const x = {T("x", 4, 1, 2, 3, 2), NULL, 0, 0, 0};
+    static build_tensor const numbers = {"numbers", TFL_INT64, 1, {4}, 0, 0, NULL, 32, 0, 0};
+    made[0] = made[4] = x;
+    made[4].name = "y";
+    for (int i = 0; i < 3; i++) {
+        made[1 + i] = numbers;
+        made[1 + i].data = of[i];
+    }
+    net.model = (build_model){.n_tensors = 5,
+                              .tensors = made,
+                              .n_ops = 1,
+                              .ops = op,
+                              .n_inputs = 1,
+                              .n_outputs = 1,
+                              .outputs = {4}};
+}
+
+/** All of a dimension, from its end to its beginning. */
+START_TEST(masks_follow_the_stride)
+{
+    build_op op = {.code = TFL_STRIDED_SLICE,
+                   .n_inputs = 4,
+                   .inputs = {0, 1, 2, 3},
+                   .n_outputs = 1,
+                   .outputs = {4},
+                   .options_type = TFL_OPTIONS_STRIDED_SLICE,
+                   .n_options = 2,
+                   .options = {{SLICE_BEGIN_MASK, 15}, {SLICE_END_MASK, 15}}};
+    static const int64_t of[3][4] = {{0, 0, 1, 0}, {0, 0, 2, 0}, {1, 1, -1, 1}};
+    build_tensor made[5];
+    begin_parts(&op, made, of);
+    ck_assert_msg(!build(0, 0), "%s", err.message);
+    qat_graph_output(graph, last);
+    ck_assert_int_eq(qat_graph_plan(graph, 1, QAT_PLAN_KEEP, &err), QAT_OK);
+    for (int i = 0; i < 12; i++)
+        qat_graph_find(graph, "input")->value[i] = (float)i;
+    qat_graph_forward(graph, &(qat_run){.mode = QAT_MODE_EVAL});
+    ck_assert_uint_eq(qat_shape_count(&last->shape), 12);
+    for (int i = 0; i < 12; i++)
+        ck_assert_int_eq((int)last->value[i], i / 6 * 6 + (2 - i / 2 % 3) * 2 + i % 2);
+    end();
+}
+END_TEST
+
+START_TEST(positions_are_within_32_bits)
+{
+    static const int64_t far[3][4] = {{0, 0, INT64_MAX, 0}, {1, 2, 3, 2}, {1, 1, 1, 1}};
+    build_op op = {.code = TFL_STRIDED_SLICE,
+                   .n_inputs = 4,
+                   .inputs = {0, 1, 2, 3},
+                   .n_outputs = 1,
+                   .outputs = {4},
+                   .options_type = TFL_OPTIONS_STRIDED_SLICE,
+                   .n_options = 1,
+                   .options = {{SLICE_SHRINK_MASK, 4}}};
+    build_tensor made[5];
+    begin_parts(&op, made, far);
+    refuses("position 9223372036854775807 of dimension 2");
+    op = (build_op){
+        .code = TFL_SLICE, .n_inputs = 3, .inputs = {0, 1, 2}, .n_outputs = 1, .outputs = {4}};
+    refuses("3 positions from 9223372036854775807 on in dimension 2");
+    op = (build_op){.code = TFL_CONCATENATION,
+                    .n_inputs = 2,
+                    .n_outputs = 1,
+                    .outputs = {4},
+                    .options_type = TFL_OPTIONS_CONCATENATION,
+                    .n_options = 1,
+                    .options = {{CONCATENATION_AXIS, (uint32_t)-5}}};
+    refuses("axis -5 of 4 dimensions");
+}
+END_TEST
+
 START_TEST(constants_must_be_complete)
 {
     begin(SOFT);
@@ -243,6 +320,8 @@ int main(void)
     tcase_add_test(tc, a_new_head_has_its_outputs);
     tcase_add_test(tc, halves_become_floats);
     tcase_add_test(tc, what_cannot_be_taken_is_named);
+    tcase_add_test(tc, masks_follow_the_stride);
+    tcase_add_test(tc, positions_are_within_32_bits);
     tcase_add_test(tc, constants_must_be_complete);
     tcase_add_test(tc, memory_is_limited);
     suite_add_tcase(suite, tc);
