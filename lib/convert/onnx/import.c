@@ -261,9 +261,22 @@ static qat_status move_positions(oq_importer *q, const oq_operand *x)
     return QAT_OK;
 }
 
+/** Is it an operator of ONNX, or one of com.microsoft that means what is done here? */
+static bool has_known_domain(const qat_foreign_node *node)
+{
+    static const char *const microsoft[] = {"QuantizeLinear", "DequantizeLinear", "QGemm", "Gelu"};
+    bool known = !strncmp(node->op, "QLinear", 7);
+    for (size_t i = 0; i < sizeof microsoft / sizeof *microsoft; i++)
+        known = known || !strcmp(node->op, microsoft[i]);
+    return !*node->domain || (known && !strcmp(node->domain, "com.microsoft"));
+}
+
 static qat_status run_node(oq_importer *q)
 {
     const char *op = q->b.node->op;
+    if (!has_known_domain(q->b.node))
+        return fv_refuse(&q->b, "this operator of the domain '%.60s' is not supported",
+                         q->b.node->domain);
     if (!strcmp(op, "QuantizeLinear"))
         return run_quantize(q);
     if (!strcmp(op, "DequantizeLinear"))

@@ -186,6 +186,8 @@ static qat_status check_bias(oq_importer *q, const oq_operand *b, int channels)
         return QAT_OK;
     if (!t || t->type == QAT_FOREIGN_OTHER || (t->count != (size_t)channels && t->count != 1))
         return fv_refuse(&q->b, "its bias is not a constant of %d values", channels);
+    if (t->rank > 1 && (size_t)t->dims[t->rank - 1] != t->count)
+        return fv_refuse(&q->b, "its bias has a value for each row, not for each output");
     if (c->codes && c->n_scales > 1 && (c->n_scales != (size_t)channels || t->count == 1))
         return fv_refuse(&q->b, "its bias has %zu scales for %d outputs", c->n_scales, channels);
     return QAT_OK;

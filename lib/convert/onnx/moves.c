@@ -252,6 +252,9 @@ static qat_status build_split(builder *b)
         st = dims[axis] ? take(b, &x, i, at, steps, dims) : give_empty(b, &x, i, dims);
         at[axis] += dims[axis];
     }
+    if (!st && at[axis] != length)
+        return fv_refuse(b, "its parts have %lld of the %lld positions of dimension %d",
+                         (long long)at[axis], (long long)length, axis);
     return st;
 }
 
@@ -324,6 +327,8 @@ static qat_status fill_code(builder *b, const oq_operand *x, int32_t *code)
         *code = (int32_t)c->ints[0];
     else if (oq_is_given(&value))
         return fv_refuse(b, "the value that it fills in is not a constant");
+    else if (x->v.is_real && fv_attr(b, "value")) /* before opset 11 */
+        *code = oq_code_of((float)fv_attr_real(b, "value", 0), &grid);
     return QAT_OK;
 }
 

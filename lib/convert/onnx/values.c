@@ -243,7 +243,9 @@ qat_status oq_reduced(builder *b, int rank, unsigned *mask)
 {
     int64_t axes[QAT_FOREIGN_RANK];
     int count;
-    qat_status st = fv_ints(b, 1, "axes", axes, QAT_FOREIGN_RANK, &count);
+    bool const quantized = !strncmp(b->node->op, "QLinear", 7); /* input 1 is a scale */
+    qat_status st =
+        fv_ints(b, quantized ? b->node->n_inputs : 1, "axes", axes, QAT_FOREIGN_RANK, &count);
     bool const all = count < 0 || (count == 0 && !fv_attr_int(b, "noop_with_empty_axes", 0));
     *mask = 0;
     for (int i = 0; i < (st || all ? rank : count) && !st; i++) {
@@ -438,7 +440,7 @@ PLAIN(root, sqrtf(x))
 PLAIN(size, fabsf(x))
 PLAIN(negative, -x)
 PLAIN(error_function, erff(x))
-PLAIN(softplus, logf(1 + expf(x)))
+PLAIN(softplus, x > 0 ? x + logf(expf(-x) + 1) : logf(expf(x) + 1))
 PLAIN(silu, x / (1 + expf(-x)))
 
 /** A function of a value that is codes, or already a function of codes. */

@@ -187,6 +187,9 @@ static qat_status fold_split(builder *b)
         fv_output_constant(b, i, t);
         at += length;
     }
+    if (at != x->dims[axis])
+        return fv_refuse(b, "its parts have %lld of the %lld positions of dimension %d",
+                         (long long)at, (long long)x->dims[axis], axis);
     return QAT_OK;
 }
 

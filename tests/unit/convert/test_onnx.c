@@ -24,10 +24,10 @@ typedef struct constant {
     size_t bytes;
 } constant;
 
-/** inputs: names separated by blanks. */
+/** op: behind its domain and a colon, if it has one. inputs: names separated by blanks. */
 typedef struct node {
     const char *op, *inputs, *output;
-    const char *attr; /* an integer, or NULL */
+    const char *attr; /* an integer, or of "value" a real; or NULL */
     int64_t value;
 } node;
 
@@ -41,6 +41,9 @@ static const float real_bias[] = {0.35f, -0.525f};
 static const int32_t wide_zeros[] = {700, 2};
 static const int64_t halves[] = {2, 9};
 static const int64_t two_rows[] = {1, 18}, far_away = 1000, one_axis = 1;
+static const int64_t one_around[] = {0, 0, 1, 1, 0, 0, 1, 1};
+static const int8_t nine_rows[18] = {1, -1};
+static const float whole = 1;
 
 #define ONE(name, type, value)                                                                     \
     {                                                                                              \
@@ -52,6 +55,10 @@ static const constant constants[] = {
     ONE("sy", FLOAT, scales[2]),
     ONE("zy", UINT8, zero_y),
     ONE("z32", INT32, no_zero),
+    ONE("s1", FLOAT, whole),
+    {"around", INT64, 1, {8}, one_around, sizeof one_around},
+    {"w9", INT8, 2, {9, 2}, nine_rows, sizeof nine_rows},
+    {"column", INT32, 2, {2, 1}, bias, sizeof bias},
     {"sw", FLOAT, 1, {2}, w_scales, sizeof w_scales},
     {"zw", INT8, 1, {2}, zero_w, sizeof zero_w},
     {"z2", UINT8, 1, {2}, zeros, sizeof zeros},
@@ -79,6 +86,14 @@ static void add_constant(qat_writer *g, const constant *c)
     onnx_message(g, ONNX_INITIALIZER, &t);
 }
 
+static void onnx_real(qat_writer *w, int field, float v)
+{
+    uint32_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    qat_write_u8(w, (uint8_t)(field << 3 | 5));
+    qat_write_u32(w, bits);
+}
+
 static void add_node(qat_writer *g, const node *n)
 {
     qat_writer to = {0}, attr = {0};
@@ -88,11 +103,19 @@ static void add_node(qat_writer *g, const node *n)
         onnx_text(&to, 1, name);
     onnx_text(&to, 2, n->output);
     onnx_text(&to, 3, "the node");
-    onnx_text(&to, 4, n->op);
-    if (n->attr) {
+    const char *colon = strchr(n->op, ':');
+    onnx_text(&to, 4, colon ? colon + 1 : n->op);
+    if (colon)
+        onnx_bytes(&to, 7, n->op, (size_t)(colon - n->op));
+    bool const is_real = n->attr && !strcmp(n->attr, "value");
+    if (n->attr)
         onnx_text(&attr, 1, n->attr);
+    if (is_real)
+        onnx_real(&attr, 2, (float)n->value);
+    else if (n->attr)
         onnx_number(&attr, 3, (uint64_t)n->value);
-        onnx_number(&attr, 20, 2);
+    if (n->attr) {
+        onnx_number(&attr, 20, is_real ? 1 : 2);
         onnx_message(&to, 5, &attr);
     }
     onnx_message(g, ONNX_NODE, &to);
@@ -248,6 +271,40 @@ START_TEST(test_moves)
         float const real = scales[0] * (float)(i - zero_x);
         ck_assert_int_eq(table[i], code(real < 0 ? 0 : real, scales[2], zero_y));
     }
+    qat_qgraph_free(g);
+}
+END_TEST
+
+/** Operators that are named by older or other rules: their ops, and where their numbers stand. */
+START_TEST(test_named_otherwise)
+{
+    node const pads[] = {
+        QUANTIZED_INPUT, {"Pad", "xr around", "p", "value", 2}, NODE("Relu", "p", "y"), END};
+    node const mean[] = {NODE("com.microsoft:QLinearReduceMean", "x sx zx sy zy", "y"), END};
+    qat_qgraph *g = NULL;
+    qat_error err;
+    ck_assert_msg(!import(pads, FLOAT, 4, picture, &g, &err), "%s", err.message);
+    ck_assert_str_eq(g->ops[0].op, "pad");
+    ck_assert_int_eq(g->ops[0].params[2 * QI_MAX_RANK], code(2, scales[0], zero_x));
+    qat_qgraph_free(g);
+    ck_assert_msg(!import(mean, UINT8, 4, picture, &g, &err), "%s", err.message);
+    ck_assert_str_eq(g->ops[g->n_ops - 1].op, "mean");
+    qat_qgraph_free(g);
+}
+END_TEST
+
+/** exp(135) is more than float32 holds; the logarithm of 1 + exp(135) is not. */
+START_TEST(test_softplus_is_finite)
+{
+    node const nodes[] = {NODE("DequantizeLinear", "x s1 zx", "xr"), NODE("Softplus", "xr", "r"),
+                          NODE("QuantizeLinear", "r s1 zy", "y"), END};
+    qat_qgraph *g = NULL;
+    qat_error err;
+    ck_assert_msg(!import(nodes, UINT8, 4, picture, &g, &err), "%s", err.message);
+    ck_assert_str_eq(g->ops[0].op, "table");
+    const uint8_t *table = g->tensors[g->ops[0].inputs[1]].data;
+    for (int i = 0; i < 256; i++)
+        ck_assert_int_eq(table[i], code((float)log1p(exp(i - zero_x)), whole, zero_y));
     qat_qgraph_free(g);
 }
 END_TEST
@@ -471,6 +528,13 @@ static const refusal refusals[] = {
     {"(Cos): this operator is not supported", {QUANTIZED_INPUT, NODE("Cos", "xr", "y"), END}},
     {"'c' is the result of 'the node', which is computed in reals",
      {QUANTIZED_INPUT, PER_CHANNEL, NODE("Conv", "xr wr", "c"), NODE("Flatten", "c", "y"), END}},
+    {"this operator of the domain 'com.microsoft' is not supported",
+     {QUANTIZED_INPUT, NODE("com.microsoft:Relu", "xr", "y"), END}},
+    {"its parts have 1 of the 3 positions of dimension 2",
+     {QUANTIZED_INPUT, {"Split", "xr one", "y", "axis", 2}, END}},
+    {"its bias has a value for each row",
+     {QUANTIZED_INPUT, NODE("Reshape", "xr half", "r"), NODE("DequantizeLinear", "w9 sx", "wr"),
+      NODE("Gemm", "r wr column", "g"), NODE("QuantizeLinear", "g sy zy", "y"), END}},
     {"has no finite value for some", {QUANTIZED_INPUT, NODE("Log", "xr", "y"), END}},
     {"its input 'x' is never quantized", {NODE("QuantizeLinear", "bf sx zx", "y"), END}},
     {"input is not quantized", {NODE("Relu", "x", "y"), END}},
@@ -566,6 +630,8 @@ int main(void)
     TCase *tcase = tcase_create("onnx");
     tcase_add_test(tcase, test_two_spellings);
     tcase_add_test(tcase, test_moves);
+    tcase_add_test(tcase, test_named_otherwise);
+    tcase_add_test(tcase, test_softplus_is_finite);
     tcase_add_test(tcase, test_codes);
     tcase_add_test(tcase, test_parts_without_values);
     tcase_add_loop_test(tcase, test_scale_of_each_channel, 0, 3);

@@ -160,6 +160,12 @@ START_TEST(what_has_no_result_is_refused)
     made_node(&n, "Sqrt", made_list(&n, 1, (const int64_t[]){4}), -1, -1);
     made_node(&n, "Reshape", 0, n.output, -1);
     made_refuses(&n, 1, 1, 1, "of integers");
+    made_begin(&n, 2, (const int64_t[]){2, 2});
+    made_node(&n, "Split", six(&n), -1, -1);
+    made_int(&n, "axis", 1);
+    made_ints(&n, "split", 1, (const int64_t[]){2});
+    made_node(&n, "Add", 0, n.output, -1);
+    made_refuses(&n, 1, 2, 2, "its parts have 2 of the 3 positions of dimension 1");
 }
 END_TEST
 
