@@ -138,6 +138,8 @@ qat_status tfl_integer_output(tfl_importer *im, int i, const tfl_shape *shape, i
                               int *tensor);
 /** Get input 0, and make an output with its shape and type. */
 qat_status tfl_elementwise(tfl_importer *im, int *input, int *output);
+/** Are they at least one known integer, and not too many? */
+qat_status tfl_check_known(tfl_importer *im, const tfl_shape *shape);
 /** Set output i to known integers (copied). */
 qat_status tfl_fold(tfl_importer *im, int i, const tfl_shape *shape, const int64_t *values);
 /** Make an activation between two engine ops of one operator, with the parameters of `like`. */

@@ -1,6 +1,7 @@
 #include "convert/tflite/model.h"
 #include "convert/tflite/codes.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { SCHEMA_VERSION = 3 };
@@ -148,13 +149,16 @@ static qat_status find_code(const struct parser *p, tfl_op *op, uint32_t index)
     fb_vector const custom = fb_string(&table, CODE_CUSTOM);
     op->code = older > newer ? older : newer;
     op->name = tfl_op_name(op->code);
-    if (op->code != TFL_CUSTOM || !custom.count)
+    if (op->name && (op->code != TFL_CUSTOM || !custom.count))
         return QAT_OK;
-    size_t const bytes = custom.count < QAT_NAME_MAX ? custom.count + 1 : QAT_NAME_MAX;
+    size_t const bytes = op->name && custom.count < QAT_NAME_MAX ? custom.count + 1 : QAT_NAME_MAX;
     char *name = qat_arena_take(&p->model->arena, bytes);
     if (!name)
         return qat_out_of_memory(p->err, NULL);
-    copy_text(name, bytes, &custom);
+    if (op->name)
+        copy_text(name, bytes, &custom);
+    else
+        snprintf(name, bytes, "number %d", op->code);
     op->name = name;
     return QAT_OK;
 }

@@ -43,7 +43,7 @@ typedef struct tfl_tensor {
 
 typedef struct tfl_op {
     int code;         /* builtin operator */
-    const char *name; /* name of the operator; for a custom one its own name */
+    const char *name; /* name of the operator, or "number 250"; for a custom one its own name */
     int n_inputs, n_outputs;
     int *inputs, *outputs; /* tensors; an input of -1 is absent */
     int options_type;      /* tfl_options, or another value of the schema's */
@@ -76,7 +76,7 @@ qat_status tfl_model_parse_subgraph(tfl_model *model, const void *bytes, size_t 
 /** A zeroed model is fine. */
 void tfl_model_free(tfl_model *model);
 
-/** The name of a builtin operator; "?" if there is none. */
+/** The name of a builtin operator; NULL: this program knows none. */
 const char *tfl_op_name(int code);
 /** Name of a tensor type. */
 const char *tfl_type_name(int type);

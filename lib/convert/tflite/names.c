@@ -172,7 +172,7 @@ static const char *const type_names[] = {"float32", "float16",    "int32",  "uin
 const char *tfl_op_name(int code)
 {
     int const n = (int)(sizeof op_names / sizeof *op_names);
-    return code >= 0 && code < n ? op_names[code] : "?";
+    return code >= 0 && code < n ? op_names[code] : NULL;
 }
 
 const char *tfl_type_name(int type)

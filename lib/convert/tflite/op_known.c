@@ -71,8 +71,13 @@ static qat_status fold_elementwise(tfl_importer *im)
     int64_t results[TFL_MAX_KNOWN_INTS] = {0};
     const int64_t *values[3] = {0};
     tfl_shape x[3], y = {0};
-    int const n = im->op->n_inputs;
+    int const n = im->op->n_inputs, code = im->op->code;
+    bool const may_limit = code == TFL_ADD || code == TFL_SUB || code == TFL_MUL || code == TFL_DIV;
+    uint8_t const activation =
+        may_limit ? fb_u8(&im->op->options, BINARY_ACTIVATION, TFL_ACT_NONE) : TFL_ACT_NONE;
     qat_status st = QAT_OK;
+    if (activation != TFL_ACT_NONE)
+        return tfl_refuse(im, "fused activation %u is not supported (only NONE is)", activation);
     for (int i = 0; i < n && !st; i++) {
         tfl_shape const before = y;
         st = tfl_input_shape(im, i, 0, QI_MAX_RANK, &x[i]);
@@ -81,8 +86,8 @@ static qat_status fold_elementwise(tfl_importer *im)
         if (!st)
             st = tfl_broadcast(im, &before, &x[i], &y);
     }
-    if (!st && (tfl_count(&y) < 1 || tfl_count(&y) > TFL_MAX_KNOWN_INTS))
-        st = tfl_refuse(im, "it would make %" PRId64 " integers", tfl_count(&y));
+    if (!st)
+        st = tfl_check_known(im, &y);
     for (size_t k = 0; !st && k < (size_t)tfl_count(&y); k++) {
         int64_t of[3] = {0};
         for (int i = 0; i < n; i++)

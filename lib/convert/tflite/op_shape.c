@@ -171,8 +171,9 @@ static qat_status fold_concat(tfl_importer *im, const tfl_shape *y)
     const int64_t *values;
     int count;
     size_t n = 0;
-    if (room < 1 || room > TFL_MAX_KNOWN_INTS)
-        return tfl_refuse(im, "it would make %" PRId64 " integers", room);
+    qat_status const fits = tfl_check_known(im, y);
+    if (fits)
+        return fits;
     int64_t *joined = qat_arena_array(&im->arena, (size_t)room, sizeof *joined);
     if (!joined)
         return qat_out_of_memory(im->err, NULL);

@@ -164,12 +164,15 @@ static qat_status check_first(tfl_importer *im, const tfl_variable *v, const qat
 {
     if (!v->first)
         return QAT_OK;
-    bool zero = v->first->data_bytes == qat_qtensor_bytes(t);
+    int const shown = v->name.count < QAT_NAME_MAX ? (int)v->name.count : QAT_NAME_MAX - 1;
+    const char *name = shown ? (const char *)fb_bytes(&v->name) : "";
+    if (v->first->data_bytes != qat_qtensor_bytes(t))
+        return tfl_refuse(im, "variable '%.*s' begins with %zu bytes, but %zu are read", shown,
+                          name, v->first->data_bytes, qat_qtensor_bytes(t));
+    bool zero = true;
     for (size_t i = 0; zero && i < v->first->data_bytes / qi_type_bytes(t->type); i++)
         zero = qi_value_at(t->type, v->first->data, i) == t->zero_point;
-    return zero ? QAT_OK
-                : tfl_refuse(im, "its variable does not begin with zeros of the type and shape %s",
-                             "that is read");
+    return zero ? QAT_OK : tfl_refuse(im, "variable '%.*s' does not begin with zeros", shown, name);
 }
 
 /** The codes of a variable as the operator's output: they pass unchanged. */

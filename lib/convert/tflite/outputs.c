@@ -75,16 +75,27 @@ qat_status tfl_integer_output(tfl_importer *im, int i, const tfl_shape *shape, i
     return add_output(im, i, shape, like, tfl_describe_integers, tensor);
 }
 
+qat_status tfl_check_known(tfl_importer *im, const tfl_shape *shape)
+{
+    int64_t const count = tfl_count(shape);
+    for (int i = 0; i < shape->rank; i++)
+        if (shape->dims[i] == 0)
+            return tfl_refuse(im, "it makes no values");
+    return count >= 1 && count <= TFL_MAX_KNOWN_INTS
+               ? QAT_OK
+               : tfl_refuse(im, "it would make more than %d integers", TFL_MAX_KNOWN_INTS);
+}
+
 qat_status tfl_fold(tfl_importer *im, int i, const tfl_shape *shape, const int64_t *values)
 {
     int const index = im->op->outputs[i];
     tfl_value *v = &im->values[index];
     int64_t const count = tfl_count(shape);
-    qat_status const st = check_new(im, index);
+    qat_status st = check_new(im, index);
+    if (!st)
+        st = tfl_check_known(im, shape);
     if (st)
         return st;
-    if (count < 1 || count > TFL_MAX_KNOWN_INTS)
-        return tfl_refuse(im, "it would make %" PRId64 " integers", count);
     int64_t *copy = qat_arena_array(&im->arena, (size_t)count, sizeof *copy);
     if (!copy)
         return qat_out_of_memory(im->err, NULL);

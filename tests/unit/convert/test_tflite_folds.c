@@ -290,10 +290,18 @@ START_TEST(what_is_not_known_is_refused)
     op(&n, TFL_FLOOR_DIV, a, b, -1, shape);
     op(&n, TFL_RESHAPE, x, shape, -1, y);
     refuse(&n, x, y, "it divides by 0");
+    n.ops[0].code = TFL_ADD;
+    option(&n.ops[0], TFL_OPTIONS_ADD, BINARY_ACTIVATION, TFL_ACT_RELU);
+    refuse(&n, x, y, "fused activation 1 is not supported");
+    n.ops[0].options_type = n.ops[0].n_options = 0;
+    n.ops[0].code = 250;
+    refuse(&n, x, y, "op 0 (number 250, writes");
     n.ops[0].code = TFL_RANGE;
     n.ops[0].n_inputs = 3;
     n.ops[0].inputs[2] = b;
     refuse(&n, x, y, "from 1 to 0 by 0");
+    n.ops[0].inputs[2] = a;
+    refuse(&n, x, y, "it makes no values");
     n.ops[0].code = TFL_REDUCE_PROD;
     n.ops[0].n_inputs = 2;
     n.ops[0].inputs[0] = ints(&n, 3, large);
