@@ -152,10 +152,11 @@ static bool may_be_batched(const qi_model *from)
 
 /* ------------------------------------------------------------------ input and output */
 
+/** Are these codes real numbers outside? QuantizeLinear rounds halves to even. */
 static bool is_real(const onnx_writer *w, const onnx_tensor *t)
 {
-    return qi_type_has_codes(t->of->type) && t->scale > 0 &&
-           (w->options->float_io || t->of->border == QI_BORDER_FLOAT32);
+    bool const outside = t->of->border == QI_BORDER_FLOAT32 || t->of->border == QI_BORDER_EVEN;
+    return qi_type_has_codes(t->of->type) && t->scale > 0 && (w->options->float_io || outside);
 }
 
 static void count_other_pixels(const onnx_writer *w, int32_t table)

@@ -162,6 +162,18 @@ static uint8_t *known_answer(tfo *o, size_t *bytes)
     return all;
 }
 
+/** Does the file take or give real numbers? The answer is codes. */
+static bool has_reals(const tfo *o)
+{
+    const tfo_file *f = &o->file;
+    bool found = false;
+    for (int i = 0; i < f->n_inputs; i++)
+        found = found || f->tensors[f->inputs[i]].type == TFL_FLOAT32;
+    for (int i = 0; i < f->n_outputs; i++)
+        found = found || f->tensors[f->outputs[i]].type == TFL_FLOAT32;
+    return found;
+}
+
 static void add(tfo *o, const char *name, const void *data, size_t bytes)
 {
     tfo_file *f = &o->file;
@@ -186,7 +198,7 @@ qat_status tfo_add_metadata(tfo *o, qat_error *err)
     if (!copy)
         return qat_out_of_memory(err, NULL);
     add(o, "TFLITE_METADATA", copy, count);
-    if (qi_kat_input(o->model, 0) && !o->float_io) {
+    if (qi_kat_input(o->model, 0) && !has_reals(o)) {
         size_t bytes;
         const uint8_t *answer = known_answer(o, &bytes);
         add(o, "qat_known_answer", answer, bytes);

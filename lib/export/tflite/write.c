@@ -2,6 +2,8 @@
 #include "export/scales.h"
 #include "export/tflite/out.h"
 
+#include "base/number.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -153,6 +155,26 @@ static qat_status walk(tfo *o)
     return o->file.failed ? qat_out_of_memory(o->err, NULL) : QAT_OK;
 }
 
+/** QUANTIZE does not round halves to even: inputs of which the .qm wants that. */
+static void tell_even(const tfo *o, const qat_log *log)
+{
+    char text[QAT_NAME_MAX + 256];
+    for (int i = 0; i < o->graph->n_inputs && log && log->line; i++) {
+        const qat_qtensor *t = &o->graph->tensors[o->graph->inputs[i]];
+        if (t->border != QI_BORDER_EVEN)
+            continue;
+        qat_format(text, sizeof text,
+                   o->float_io ? "input %s: TensorFlow Lite rounds half away from zero, and the "
+                                 ".qm half to even: real numbers halfway between two codes may get "
+                                 "another code"
+                               : "input %s takes codes, not real numbers as of the .qm: TensorFlow "
+                                 "Lite does not round half to even. --float-io makes it real "
+                                 "numbers, with its rounding",
+                   t->name);
+        log->line(log->context, text);
+    }
+}
+
 static qat_status write_checked(tfo *o, const qi_host *host, const qat_log *log, qat_writer *w)
 {
     qat_status st = qat_export_needs_scales(o->model, o->err);
@@ -170,7 +192,11 @@ static qat_status write_checked(tfo *o, const qi_host *host, const qat_log *log,
         tfo_append_labels(o, w);
     if (!st && w->failed)
         st = qat_out_of_memory(o->err, NULL);
-    return st ? st : tfo_check(o, host, w, log, o->err);
+    if (!st)
+        st = tfo_check(o, host, w, log, o->err);
+    if (!st)
+        tell_even(o, log);
+    return st;
 }
 
 qat_status qat_tflite_write(const qi_host *model, const qat_write_options *options, uint8_t **bytes,

@@ -18,6 +18,7 @@
 #include <string.h>
 
 static qat_error err;
+static bool reals_outside; /* at both ends, as an imported .onnx file has them */
 
 static int tensor(qat_qgraph *g, const char *name, int rank, const int32_t *dims, float scale,
                   const void *data)
@@ -64,14 +65,17 @@ static qi_host *make(const char *name, qat_profile profile, double change, int p
     e.n_inputs = 1;
     e.output = y;
     ck_assert_int_eq(qat_emit_op(&e, "average_pool2d", QI_ROUND_NONE, 8, pool, 0, &err), QAT_OK);
+    g->tensors[x].border = reals_outside ? QI_BORDER_EVEN : QI_BORDER_NONE;
+    g->tensors[y].border = reals_outside ? QI_BORDER_FLOAT32 : QI_BORDER_NONE;
     ck_assert_int_eq(qat_qgraph_set_io(g, 1, &x, 1, &y, &err), QAT_OK);
-    qat_qm_metadata const meta = {
-        .description = "small \033[31m",
-        .labels = labels,
-        .n_labels = 2,
-        .preprocessing = {.kind = 2, .channels = 2, .std_bits = {0x3f800000, 0x3f800000}},
-        .kat_inputs = ins,
-        .kat_outputs = outs};
+    qi_preprocessing const numbers = {
+        .kind = 2, .channels = 2, .std_bits = {0x3f800000, 0x3f800000}};
+    qat_qm_metadata const meta = {.description = "small \033[31m",
+                                  .labels = labels,
+                                  .n_labels = 2,
+                                  .preprocessing = reals_outside ? (qi_preprocessing){0} : numbers,
+                                  .kat_inputs = ins,
+                                  .kat_outputs = outs};
     uint8_t *qm = NULL;
     size_t count;
     qi_host *host = NULL;
@@ -137,6 +141,36 @@ START_TEST(real_numbers_in_and_out)
     ck_assert_int_eq(read->n_ops, 2);
     ck_assert(!holds(bytes, count, "qat_known_answer"));
     qat_qgraph_free(read);
+    free(bytes);
+    qi_host_close(host);
+}
+END_TEST
+
+static void count_even(void *context, const char *line)
+{
+    *(int *)context += strstr(line, "input x") && strstr(line, "half to even");
+}
+
+/** Of a .qm that takes and gives real numbers: an output is real, an input that rounds to even is
+ *  not, and the log says so. */
+START_TEST(real_numbers_of_the_model)
+{
+    int told = 0;
+    uint8_t *bytes = NULL;
+    size_t count;
+    tfl_model m;
+    qat_log const log = {.line = count_even, .context = &told};
+    qat_write_options const options = {.struct_size = sizeof options, .log = &log};
+    reals_outside = true;
+    qi_host *host = make("x", QAT_PROFILE_TFLITE, 1, 0);
+    reals_outside = false;
+    ck_assert_msg(!qat_tflite_write(host, &options, &bytes, &count, &err), "%s", err.message);
+    ck_assert_int_eq(tfl_model_parse(&m, bytes, count, &err), QAT_OK);
+    ck_assert_int_ne(m.tensors[m.inputs[0]].type, TFL_FLOAT32);
+    ck_assert_int_eq(m.tensors[m.outputs[0]].type, TFL_FLOAT32);
+    ck_assert_int_eq(told, 1);
+    ck_assert(!holds(bytes, count, "qat_known_answer"));
+    tfl_model_free(&m);
     free(bytes);
     qi_host_close(host);
 }
@@ -347,6 +381,7 @@ int main(void)
     TCase *tcase = tcase_create("tflite_out");
     tcase_add_test(tcase, what_the_file_says);
     tcase_add_test(tcase, real_numbers_in_and_out);
+    tcase_add_test(tcase, real_numbers_of_the_model);
     tcase_add_test(tcase, what_is_refused);
     tcase_add_test(tcase, states_are_fed);
     tcase_add_test(tcase, a_float_network_comes_back);
