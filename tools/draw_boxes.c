@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { CHANNELS = 3 };
 
@@ -101,6 +102,67 @@ static qat_status path_of(char path[1024], const char *picture, const char *dir,
     return n > 0 && n < 1024 ? QAT_OK
                              : qat_fail(err, QAT_ERR_ARGUMENT, "%s: the path is too long", dir);
 }
+
+/* ------------------------------------------------------------------ what must not be lost */
+
+struct draw_item {
+    char *picture, *target;
+};
+
+static bool is_same_file(const char *a, const char *b)
+{
+    struct stat of_a, of_b;
+    return !stat(a, &of_a) && !stat(b, &of_b) && of_a.st_dev == of_b.st_dev &&
+           of_a.st_ino == of_b.st_ino;
+}
+
+qat_status draw_list_add(draw_list *l, const char *picture, const char *dir, qat_error *err)
+{
+    char path[1024];
+    qat_status const st = path_of(path, picture, dir, err);
+    if (st)
+        return st;
+    if (is_same_file(picture, path))
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "%s would be overwritten by what is drawn: give another folder for --draw",
+                        picture);
+    struct draw_item *more = realloc(l->items, (l->n + 1) * sizeof *more);
+    if (!more)
+        return qat_out_of_memory(err, picture);
+    l->items = more;
+    struct draw_item *item = &more[l->n++];
+    *item = (struct draw_item){strdup(picture), strdup(path)};
+    return item->picture && item->target ? QAT_OK : qat_out_of_memory(err, picture);
+}
+
+static int by_target(const void *a, const void *b)
+{
+    return strcmp(((const struct draw_item *)a)->target, ((const struct draw_item *)b)->target);
+}
+
+qat_status draw_list_check(draw_list *l, qat_error *err)
+{
+    if (l->n)
+        qsort(l->items, l->n, sizeof *l->items, by_target);
+    for (size_t i = 1; i < l->n; i++)
+        if (!by_target(&l->items[i - 1], &l->items[i]))
+            return qat_fail(err, QAT_ERR_ARGUMENT,
+                            "%.300s: two pictures would be drawn there, %.300s and %.300s",
+                            l->items[i].target, l->items[i - 1].picture, l->items[i].picture);
+    return QAT_OK;
+}
+
+void draw_list_free(draw_list *l)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        free(l->items[i].picture);
+        free(l->items[i].target);
+    }
+    free(l->items);
+    *l = (draw_list){0};
+}
+
+/* ------------------------------------------------------------------ boxes */
 
 qat_status draw_boxes(const qat_detections *found, double least, const char *picture,
                       const char *dir, int max_pixels, qat_error *err)

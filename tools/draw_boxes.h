@@ -4,6 +4,17 @@
 
 #include "tools/common/tool.h"
 
+/** The pictures of a run, and the files that they are drawn as. */
+typedef struct draw_list {
+    struct draw_item *items;
+    size_t n;
+} draw_list;
+/** A picture of a run; refuse one that would be drawn over itself. */
+qat_status draw_list_add(draw_list *l, const char *picture, const char *dir, qat_error *err);
+/** Refuse two pictures that would be drawn as one file. Another order of the list. */
+qat_status draw_list_check(draw_list *l, qat_error *err);
+void draw_list_free(draw_list *l);
+
 /**
  * Write dir/<name of the picture without its ending>.png: the picture in its stored size, with a
  * frame around every box of score `least` or more. A value below 0 stands for DRAW_LEAST_PERCENT.

@@ -83,6 +83,7 @@ typedef struct runner {
     tool_buffers buffers;
     qat_detections found; /* boxes of a detector that are drawn or written as arrays */
     double least;         /* --threshold; -1: not given */
+    draw_list drawn;      /* of --draw */
     bool goes_on;         /* the runs of a sound: a run does not begin a sequence */
     qat_status dump_status;
     qat_error *err;
@@ -557,6 +558,16 @@ static void check_threshold(runner *r)
 
 /* ------------------------------------------------------------------ all of them */
 
+/** Refuse what tells answers, which are written and not printed; and --real of nothing. */
+static void check_told(const runner *r)
+{
+    const char *what = threshold ? "--threshold" : top ? "--top" : json ? "--json" : NULL;
+    if (real && !outputs.count)
+        tool_usage(&me, "--real needs --output");
+    if (what && outputs.count && (inputs.count || takes_sounds(r)))
+        tool_usage(&me, "%s tells an answer, but --output writes it to a file", what);
+}
+
 /** Refuse --steps where it means nothing. */
 static void check_steps(const runner *r, const tool_list *args)
 {
@@ -662,6 +673,8 @@ static qat_status run_argument(runner *r, runs *s, const char *path, int64_t *k,
     for (int i = 0; i < n; i++) {
         if (found)
             qat_format(file, sizeof file, "%.1000s/%s", path, found[i]->d_name);
+        if (!st && count_only && draw_dir)
+            st = draw_list_add(&r->drawn, found ? file : path, draw_dir, err);
         if (!st && count_only)
             st = count_answers(r, found ? file : path, k, err);
         else if (!st)
@@ -678,6 +691,9 @@ static qat_status run_pictures(runner *r, runs *s, const tool_list *args, qat_er
     qat_status st = draw_dir ? qat_make_dirs(draw_dir, err) : QAT_OK;
     for (int i = 1; i < args->count && !st; i++)
         st = run_argument(r, s, args->items[i], &s->count, true, err);
+    if (!st)
+        st = draw_list_check(&r->drawn, err);
+    draw_list_free(&r->drawn);
     s->several = steps || s->count > 1;
     if (!st)
         st = make_outputs(s, r, err);
@@ -709,6 +725,8 @@ int main(int argc, char **argv)
     tool_check_isa(&me, isa);
     tool_run const how = {.plugins = &plugins, .isa = isa, .threads = threads};
     qat_status st = tool_model_open(&r.m, args.items[0], &how, &err);
+    if (!st)
+        check_told(&r);
     if (!st)
         check_top(&r);
     if (!st)

@@ -58,6 +58,12 @@ if [ "$(boxes)" -gt 0 ] && [ "$(boxes)" -lt "$all" ]; then ok "$(boxes) of $all 
 check "those of score 1" "$tools/qat-run" a.qm black.ppm --threshold 1 --json --draw none
 has "are none" '"found": \[\]' out.txt
 refuses "a score beyond 1" 2 "--threshold 1.5: expected a score from 0 to 1" "$tools/qat-run" a.qm black.ppm --threshold 1.5
+mkdir -p pictures
+cp drawn/black.png black.ppm pictures/
+cp drawn/black.png before.png
+refuses "two pictures as one file" 2 "drawn/black.png: two pictures would be drawn there" "$tools/qat-run" a.qm pictures --draw drawn
+refuses "a picture over itself" 2 "pictures/black.png would be overwritten" "$tools/qat-run" a.qm pictures/black.png --draw pictures
+same "which is still there" pictures/black.png before.png
 refuses "--draw without a picture" 2 "--draw works with pictures" "$tools/qat-run" a.qm --input x.npy --draw drawn
 printf '[data]\nkind = digits\ntrain_count = 32\ntest_count = 10\n[model]\nfilters = 4\nstrides = 2
 [train]\nsteps = 1\nbatch = 16\n[quant]\nenabled = yes\n' >small.ini
