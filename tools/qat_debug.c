@@ -7,6 +7,8 @@
 #include "tools/debug/debug_tool.h"
 #include "tools/debug/sensitivity.h"
 
+#include "base/bytes.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -197,23 +199,28 @@ static qat_status compare(struct session *s, const qat_debug_source *source, con
 static qat_status measure(const struct session *s, const qat_deploy_options *deploy, qat_error *err)
 {
     const tool_ptq *p = &tool_ptq_given;
-    char settings[400] = "";
-    int n = p->data
-                ? snprintf(settings, sizeof settings, "ptq %.100s, samples %lld, observer %s%s%s",
-                           p->data, (long long)p->samples, p->observer ? p->observer : "minmax",
-                           p->equalize ? ", equalized" : "",
-                           p->correct_bias ? ", biases corrected" : "")
-                : 0;
-    for (int i = 0; i < p->sets.count && n < (int)sizeof settings; i++)
-        n += snprintf(settings + n, sizeof settings - (size_t)n, ", %s", p->sets.items[i]);
-    return sensitivity_run(&(sensitivity_wanted){.path = sensitivity,
-                                                 .checkpoint = s->checkpoint,
-                                                 .deploy = deploy,
-                                                 .data = s->data,
-                                                 .samples = samples,
-                                                 .bits = bits ? (int)bits : BITS,
-                                                 .settings = settings},
-                           err);
+    qat_writer settings = {0};
+    if (p->data)
+        qat_write_text(&settings, "ptq %s, samples %lld, observer %s%s%s", p->data,
+                       (long long)p->samples, p->observer ? p->observer : "minmax",
+                       p->equalize ? ", equalized" : "",
+                       p->correct_bias ? ", biases corrected" : "");
+    for (int i = 0; i < p->sets.count; i++)
+        qat_write_text(&settings, ", %s", p->sets.items[i]);
+    qat_write_u8(&settings, 0);
+    qat_status const st =
+        settings.failed
+            ? qat_out_of_memory(err, sensitivity)
+            : sensitivity_run(&(sensitivity_wanted){.path = sensitivity,
+                                                    .checkpoint = s->checkpoint,
+                                                    .deploy = deploy,
+                                                    .data = s->data,
+                                                    .samples = samples,
+                                                    .bits = bits ? (int)bits : BITS,
+                                                    .settings = (const char *)settings.bytes},
+                              err);
+    qat_writer_free(&settings);
+    return st;
 }
 
 /** Refuse options that would be ignored, before anything is read. */

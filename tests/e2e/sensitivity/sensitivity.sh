@@ -35,4 +35,15 @@ for run in $runs; do
     check "$run: ${#layers[@]} rows by hand" "$by_hand" "$run" 4 "$samples" "${layers[@]}"
     same "$run: every figure, and so the ranking, is that by hand" table.csv out.txt
 done
+
+# All settings count, however many there are.
+sets=
+for _ in $(seq 30); do sets="$sets --set quant.weight_bits=8"; done
+calibrated() { # shellcheck disable=SC2086
+    "$tools/qat-debug" "${runs%% *}" --sensitivity sets.csv --samples 20 --ptq digits --ptq-samples 20 $sets "$@"
+}
+if [ -z "${SENSITIVITY_RUNS:-}" ]; then
+    check "many settings" calibrated --set quant.activation_bits=8
+    refuses "another one at the end" 1 "is not a table of this checkpoint" calibrated --set quant.activation_bits=7
+fi
 exit $failed
