@@ -19,7 +19,7 @@ enum { EVAL_BATCH = 100 };
 static const char *recipe_path, *data, *ranges_text, *crop_text, *dump_dir, *isa, *figures_dir,
     *predictions;
 static tool_list plugins;
-static int64_t samples, threads, batch = EVAL_BATCH;
+static int64_t samples, threads, batch;
 static bool json, raw_params;
 static qat_ranges ranges; /* --ranges */
 
@@ -33,7 +33,7 @@ static const tool_option options[] = {
          KIND_WORD) "; PATH: its folder or file, if it has one",
      0, 0},
     {"--central-crop", TOOL_TEXT, &crop_text, "SHARE",
-     "for pictures (folder, list, tar, tfrecord) and a .qm: cut out the centre, this share of\n"
+     "for --data folder or list and a .qm: cut out the centre, this share of\n"
      "the largest fitting rectangle, and resize it with prefiltering",
      0, 0},
     TOOL_PIXELS_OPTION,
@@ -333,6 +333,9 @@ static void set_ranges(void)
     if (ranges != QAT_RANGES_OBSERVED && tool_ptq_given.data)
         tool_usage(&me, "--ranges %s cannot be combined with --ptq: nothing is observed",
                    ranges_text);
+    if (ranges == QAT_RANGES_OBSERVED && batch)
+        tool_usage(&me, "--batch needs --ranges batch or worst-case");
+    batch = batch ? batch : EVAL_BATCH;
     if (ranges == QAT_RANGES_OBSERVED && tool_ptq_given.sets.count && !tool_ptq_given.data)
         tool_usage(&me, "--set needs --ptq, or --ranges other than observed");
 }

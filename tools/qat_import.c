@@ -152,14 +152,16 @@ static qat_status check_paths(const char *from, const char *to, qat_error *err)
 /** Numbers of an option, separated by commas; returns how many. */
 static int read_numbers(const char *option, const char *text, float values[MOST_CHANNELS])
 {
-    char *end = (char *)text;
+    const char *at = text;
+    char *end;
+    bool good;
     int n = 0;
-    for (const char *at = text; at && n < MOST_CHANNELS; at = *end == ',' ? end + 1 : NULL) {
+    do {
         values[n++] = qat_number_of_f32(at, &end);
-        if (end == at || (*end && *end != ','))
-            break;
-    }
-    if (!n || *end)
+        good = end > at && (!*end || *end == ',');
+        at = end + 1;
+    } while (good && *end && n < MOST_CHANNELS);
+    if (!good || *end)
         tool_usage(&me,
                    "%s %s: expected a number, or one for each channel, such as 123.7,116.3,103.5",
                    option, tool_shown(text));
@@ -184,10 +186,13 @@ static void set_means(qat_import_options *how, float mean[MOST_CHANNELS], float 
     how->std = std;
 }
 
-static bool is_onnx(const char *path)
+/** By its bytes; the name of a file that is neither says what it should be. */
+static bool is_tflite(const char *path, const uint8_t *bytes, size_t count)
 {
-    size_t const n = strlen(path);
-    return n > 5 && strcmp(path + n - 5, ".onnx") == 0;
+    static const char mark[] = "TFL3", ending[] = ".tflite";
+    size_t const n = strlen(path), length = sizeof ending - 1;
+    return (count >= 8 && !memcmp(bytes + 4, mark, sizeof mark - 1)) ||
+           (n > length && !strcmp(path + n - length, ending));
 }
 
 static qat_status import(const char *from, const char *to, const import_labels *l, qat_error *err)
@@ -206,8 +211,8 @@ static qat_status import(const char *from, const char *to, const import_labels *
     if (!st)
         st = qat_file_read(from, MAX_MODEL_BYTES, &bytes, &count, err);
     if (!st) {
-        st = (is_onnx(from) ? qat_onnx_to_qm : qat_tflite_to_qm)(bytes, count, &how, &qm, &qm_bytes,
-                                                                 &why);
+        st = (is_tflite(from, bytes, count) ? qat_tflite_to_qm : qat_onnx_to_qm)(
+            bytes, count, &how, &qm, &qm_bytes, &why);
         if (st)
             qat_fail(err, st, "%s: %.440s", from, why.message);
     }

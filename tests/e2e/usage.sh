@@ -156,6 +156,17 @@ refuses "a crop of what is no file" 2 "--central-crop needs --data folder:DIR" \
 refuses "a limit of pixels of what is no file" 2 "--max-pixels: digits has no picture files" \
     "$tools/qat-eval" a.qm --data digits --max-pixels 5
 refuses "a limit of no pixels" 2 "--max-pixels 0: expected" "$tools/qat-run" a.qm p.pgm --max-pixels 0
+refuses "a batch that nobody reads" 2 "--batch needs --ranges batch or worst-case" "$tools/qat-eval" a.qm --data digits --batch 5
+refuses "real numbers that nobody writes" 2 "--real needs --output" "$tools/qat-run" a.qm p.pgm --real
+for option in "--json" "--top 2"; do
+    # shellcheck disable=SC2086
+    refuses "$option of what is not printed" 2 "${option%% *} tells an answer, but --output writes it to a file" \
+        "$tools/qat-run" a.qm --input x.npy --output y.npy $option
+done
+for numbers in "" 1, 1,2, ,1 1,,2 1,2,3,4; do
+    refuses "--mean '$numbers'" 2 "--mean $numbers: expected a number, or one for each channel" \
+        "$tools/qat-import" "$ops/add_s8_06/model.tflite" no.qm --mean "$numbers"
+done
 refuses "inputs of a checkpoint" 2 "--dump-inputs works with a .qm only" "$tools/qat-eval" run/last.ckpt --dump-inputs d
 
 # ---------------------------------------------------------------- files of another kind
@@ -166,6 +177,9 @@ for tool in "qat-run TFLITE p.pgm" "qat-eval TFLITE --data digits" "qat-bench TF
     refuses "${tool%% *} of a .tflite" 1 "a TensorFlow Lite model; make a .qm of it first: qat-import" "$tools/"$words
 done
 refuses "qat-run of a checkpoint" 1 "a checkpoint; make a .qm of it first: qat-export" "$tools/qat-run" run/last.ckpt p.pgm
+{ cat small.ini && printf '[plugin]\npath = ${HOME}/layers.so\n'; } >plugged.ini
+refuses "a plugin whose path has another variable" 2 '${HOME}/layers.so: ${QAT_DATA} is the only variable' \
+    "$tools/qat-inspect" plugged.ini --graph
 refuses "data that are not there" 1 '(${QAT_DATA} is /nowhere, from the environment)' \
     env QAT_DATA=/nowhere "$tools/qat-train" "$recipes/mnist.ini" --dry-run
 refuses "data that are not there, nor said" 1 '(${QAT_DATA} is ../shared/data: set QAT_DATA to another folder)' \

@@ -112,9 +112,13 @@ printf 'cat\0tail\ndog\n' >zero.txt
 refuses "labels with a byte 0" 1 "zero.txt: not a text file (byte 3 is 0)" "$tools/qat-import" "$case/model.tflite" none.qm --labels zero.txt
 check "import with labels" sh -c "printf 'cat\ndog\n' >l.txt && '$tools/qat-import' '$case/model.tflite' m.qm --labels l.txt --json"
 has "labels are counted" '"labels": 2' out.txt
+cp "$case/model.tflite" nameless
+check "a .tflite file by another name" "$tools/qat-import" nameless m.qm
 head -c 100 "$case/model.tflite" >cut.tflite
 refuses "a cut file" 1 "cut.tflite: malformed" "$tools/qat-import" cut.tflite none.qm
-refuses "no .tflite file" 1 "not a .tflite file" "$tools/qat-import" l.txt none.qm
+cp l.txt text.tflite
+refuses "no .tflite file" 1 "not a .tflite file" "$tools/qat-import" text.tflite none.qm
+refuses "no model at all" 1 "l.txt: the model: not an ONNX file" "$tools/qat-import" l.txt none.qm
 refuses "a file that is not there" 1 "absent.tflite" "$tools/qat-import" absent.tflite none.qm
 refuses "too few arguments" 2 "too few arguments" "$tools/qat-import" cut.tflite
 check "nothing is written on failure" test ! -e none.qm

@@ -21,7 +21,7 @@ qat_status tool_restore(qat_restored **restored, const char *path, const tool_li
     return st;
 }
 
-bool tool_next_plugin(const char **list, char *path, size_t max)
+qat_status tool_next_plugin(const char **list, char *path, size_t max, qat_error *err)
 {
     char raw[512];
     const char *p = *list + strspn(*list, " \t,");
@@ -29,19 +29,24 @@ bool tool_next_plugin(const char **list, char *path, size_t max)
     *list = p + n;
     while (n && (p[n - 1] == ' ' || p[n - 1] == '\t'))
         n--;
-    if (!n || n >= sizeof raw)
-        return false;
+    *path = 0;
+    if (!n)
+        return QAT_OK;
+    if (n >= sizeof raw)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "plugin.path: a path of %zu characters; at most %zu",
+                        n, sizeof raw - 1);
     memcpy(raw, p, n);
     raw[n] = 0;
-    return !qat_expand_path(raw, path, max, NULL);
+    return qat_expand_path(raw, path, max, err);
 }
 
 static qat_status refuse(const qat_recipe *recipe, qat_error *err)
 {
     char path[512], all[QAT_RECIPE_VALUE_MAX];
     const char *list = qat_recipe_get(recipe, "plugin.path", all);
-    if (!tool_next_plugin(&list, path, sizeof path))
-        return QAT_OK;
+    qat_status const st = tool_next_plugin(&list, path, sizeof path, err);
+    if (st || !*path)
+        return st;
     const char *slash = strrchr(path, '/');
     return qat_fail(
         err, QAT_ERR_STATE,

@@ -23,8 +23,8 @@ qat_status tool_open_registry(qat_registry **registry, qat_plugins **plugins,
 
 /**
  * Take the next item of a recipe's plugin.path into path, with ${QAT_DATA} replaced, and move *list
- * behind it. false: there is none.
+ * behind it. path "": there is none.
  */
-bool tool_next_plugin(const char **list, char *path, size_t max);
+qat_status tool_next_plugin(const char **list, char *path, size_t max, qat_error *err);
 
 #endif

@@ -50,6 +50,9 @@ qat_status sweep_lock(const char *out, qat_error *err);
  */
 qat_status sweep_run(sweep *s, int *failed, bool *stopped, qat_error *err);
 
+/** Can the commands after training be given each plugin of this plugin.path? */
+qat_status sweep_check_plugins(const char *list, qat_error *err);
+
 /** How many jobs have a step left. While there are any, missing columns may still come. */
 int sweep_unfinished(const sweep *s);
 

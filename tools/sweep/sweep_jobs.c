@@ -118,7 +118,10 @@ static qat_status prepare_job(sweep *s, int index, qat_error *err)
                     qat_recipe_number(recipe, "budget.ram") > 0 ||
                     qat_recipe_number(recipe, "budget.macs_bits") > 0;
     job->plugins = strdup(qat_recipe_get(recipe, "plugin.path", plugins));
-    st = job->dir && job->plugins ? check_begun(job, recipe, err) : qat_out_of_memory(err, dir);
+    st = job->dir && job->plugins ? sweep_check_plugins(job->plugins, err)
+                                  : qat_out_of_memory(err, dir);
+    if (!st)
+        st = check_begun(job, recipe, err);
     if (!st && s->predict && !job->budgeted)
         st = qat_fail(err, QAT_ERR_ARGUMENT, "--predict: %.100s has no budget: set budget.flash",
                       name);

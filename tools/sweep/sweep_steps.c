@@ -65,12 +65,27 @@ static bool is_there(const char *dir, const char *name)
     return access(path, F_OK) == 0;
 }
 
+qat_status sweep_check_plugins(const char *list, qat_error *err)
+{
+    char path[SWEEP_PATH_MAX];
+    int n = -1;
+    qat_status st;
+    do {
+        st = tool_next_plugin(&list, path, sizeof path, err);
+        n++;
+    } while (!st && *path);
+    return st || n <= MOST_PLUGINS
+               ? st
+               : qat_fail(err, QAT_ERR_LIMIT, "plugin.path: %d plugins; at most %d", n,
+                          MOST_PLUGINS);
+}
+
 /** The plugins of the job's recipe, which only training loads by itself. */
 static void add_plugins(command_line *c, const sweep_job *job)
 {
     char path[SWEEP_PATH_MAX];
     const char *list = job->plugins;
-    for (int i = 0; i < MOST_PLUGINS && tool_next_plugin(&list, path, sizeof path); i++) {
+    while (!tool_next_plugin(&list, path, sizeof path, NULL) && *path) {
         add(c, "--plugin");
         add(c, path);
     }
