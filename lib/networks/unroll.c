@@ -22,6 +22,7 @@
 typedef struct unroller {
     const qat_graph *from;
     int count, steps;
+    bool quantized;
     qat_graph *to;
     qat_node *input;        /* of all steps */
     qat_node **image;       /* by node: in the current step; parameters: in all of them */
@@ -49,6 +50,22 @@ static void mark(const unroller *u, bool *set)
     }
 }
 
+/** A state has the range of what it becomes. So that must not have the range of a state. */
+static qat_status check_value(const qat_node *carry, qat_error *err)
+{
+    char why[2 * QAT_NAME_MAX + 128];
+    const qat_node *value = carry->inputs[0];
+    while (qat_passes_codes(value))
+        value = value->inputs[0];
+    if (!is_state(value))
+        return QAT_OK;
+    snprintf(why, sizeof why,
+             "its value is the state '%s' as it is, but in a quantized network it must have an "
+             "observed range of its own, as the result of an add or mul has",
+             value->name);
+    return refuse(carry, why, err);
+}
+
 /** Find the carries, what they read, and what the last node reads. */
 static qat_status analyse(unroller *u, const qat_node *last, qat_error *err)
 {
@@ -74,6 +91,8 @@ static qat_status analyse(unroller *u, const qat_node *last, qat_error *err)
             st = refuse(node, "no carry says what it is in the next step", err);
         else if (qat_is_carry(node) && !u->wanted[i])
             st = refuse(node, "the network's output does not depend on it", err);
+        else if (qat_is_carry(node) && u->quantized)
+            st = check_value(node, err);
         else if (qat_has_role(node, QAT_ROLE_NORM) && u->carried[i] && u->steps > 1)
             st = refuse(node,
                         "batch norm cannot come before a state: each step would have other "
@@ -143,7 +162,7 @@ static void make_step(unroller *u, int t, qat_node **inputs)
     }
     for (int i = 0; i < u->count; i++)
         if (u->carry[i])
-            u->image[i] = u->image[u->carry[i]->inputs[0]->index];
+            u->image[i] = u->image[u->carry[i]->index];
 }
 
 static qat_status unroll(unroller *u, qat_arena *arena, qat_node **last, const qat_shape *whole,
@@ -180,7 +199,10 @@ static qat_status unroll(unroller *u, qat_arena *arena, qat_node **last, const q
 qat_status qat_net_unroll(qat_net *net, int steps, qat_shape whole, qat_node **last, qat_error *err)
 {
     qat_arena arena = {0};
-    unroller u = {.from = net->graph, .count = qat_graph_nodes(net->graph), .steps = steps};
+    unroller u = {.from = net->graph,
+                  .count = qat_graph_nodes(net->graph),
+                  .steps = steps,
+                  .quantized = net->recipe->quant.enabled};
     qat_status const st = unroll(&u, &arena, last, &whole, err);
     qat_arena_free(&arena);
     qat_graph_free(net->graph);

@@ -89,6 +89,47 @@ START_TEST(gradients_reach_every_step)
 }
 END_TEST
 
+/* ------------------------------------------------------------------ states that become states */
+
+#define STATE(name) "[layer." name "]\nop = state\nunits = 3\n"
+#define LINE                                                                                       \
+    "[layer.cb]\nop = carry\ninput = frame, b\n[layer.ca]\nop = carry\ninput = b, a\n"             \
+    "[layer.newer]\nop = add\ninput = ca, cb\n[layer.sum]\nop = add\ninput = newer, a\n"           \
+    "[layer.out]\nop = fully_connected\nunits = 2\n"
+
+/** The sum of three frames is right, whichever state the recipe names first. */
+START_TEST(a_delay_line_holds_the_frames_before)
+{
+    static const char *const states[] = {STATE("a") STATE("b"), STATE("b") STATE("a")};
+    char text[700];
+    snprintf(text, sizeof text,
+             "[model]\narch = layers\nsteps = 4\n[layer.frame]\nop = flatten\n%s" LINE
+             "[quant]\nenabled = no\n",
+             states[_i]);
+    qat_graph *g = build(text, words_of(4));
+    qat_node *input = qat_graph_find(g, "input"), *sum = qat_graph_find(g, "sum");
+    qat_graph_output(g, sum);
+    ck_assert_int_eq(qat_graph_plan(g, 1, QAT_PLAN_EVAL, NULL), QAT_OK);
+    qat_graph_init_params(g, 1);
+    for (int i = 0; i < 4 * 3; i++)
+        input->value[i] = (float)(1 << i);
+    qat_run const run = {.mode = QAT_MODE_EVAL};
+    qat_graph_forward(g, &run);
+    for (int i = 0; i < 3; i++)
+        ck_assert_float_eq(sum->value[i],
+                           (float)((1 << (3 + i)) + (1 << (6 + i)) + (1 << (9 + i))));
+    qat_graph_free(g);
+}
+END_TEST
+
+START_TEST(a_quantized_delay_line_is_refused)
+{
+    refuse("[model]\narch = layers\nsteps = 4\n[layer.frame]\nop = flatten\n" STATE("a") STATE("b")
+               LINE "[quant]\nenabled = yes\n",
+           words_of(4), "layer 'ca' (carry): its value is the state 'b' as it is");
+}
+END_TEST
+
 /* ------------------------------------------------------------------ what is refused */
 
 #define HEAD "[model]\narch = layers\nsteps = 4\n"
@@ -344,6 +385,8 @@ int main(void)
     TCase *tc = tcase_create("networks");
     tcase_add_checked_fixture(tc, network_setup, network_teardown);
     tcase_add_loop_test(tc, gradients_reach_every_step, 0, 2);
+    tcase_add_loop_test(tc, a_delay_line_holds_the_frames_before, 0, 2);
+    tcase_add_test(tc, a_quantized_delay_line_is_refused);
     tcase_add_test(tc, what_cannot_be_unrolled_is_refused);
     suite_add_tcase(suite, tc);
     tc = tcase_create("runs");
