@@ -284,8 +284,14 @@ static void write_all(qat_writer *w, const qat_checkpoint *c)
 qat_status qat_checkpoint_bytes(const qat_checkpoint *checkpoint, qat_writer *w, const char *path,
                                 qat_error *err)
 {
+    size_t const before = w->count;
     write_all(w, checkpoint);
-    return w->failed ? qat_out_of_memory(err, path) : QAT_OK;
+    if (w->failed)
+        return qat_out_of_memory(err, path);
+    if (w->count - before > QAT_CHECKPOINT_MAX_BYTES)
+        return qat_fail(err, QAT_ERR_UNSUPPORTED, "%s: %zu bytes, but a checkpoint has at most %d",
+                        path, w->count - before, QAT_CHECKPOINT_MAX_BYTES);
+    return QAT_OK;
 }
 
 qat_status qat_checkpoint_save(const qat_checkpoint *checkpoint, const char *path, qat_error *err)

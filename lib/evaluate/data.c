@@ -202,6 +202,20 @@ qat_status qat_central_crop_of(int *millionths, const qat_recipe *recipe, qat_er
                     share);
 }
 
+/** A run whose checkpoint could not be read again must not start. */
+static qat_status check_answers(const qat_input_info *info, const qat_recipe *recipe,
+                                qat_error *err)
+{
+    enum { MAX_CLASSES = 65536 }; /* of a checkpoint */
+    if (info->classes <= MAX_CLASSES)
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_ARGUMENT,
+                    "%s: task %s: a network answers %d values for a sample of %d x %d x %d, but at "
+                    "most %d are possible",
+                    recipe->source, info->task->name, info->classes, info->height, info->width,
+                    info->channels, MAX_CLASSES);
+}
+
 qat_status qat_input_info_of(qat_input_info *info, const qat_registry *registry,
                              const qat_recipe *recipe, const qat_dataset_info *data, qat_error *err)
 {
@@ -217,6 +231,8 @@ qat_status qat_input_info_of(qat_input_info *info, const qat_registry *registry,
     qat_status st = qat_central_crop_of(&info->central_crop, recipe, err);
     if (!st && info->task->input)
         st = info->task->input(info, recipe, data, err);
+    if (!st)
+        st = check_answers(info, recipe, err);
     if (!st && pixels && data->channels > QAT_CHANNEL_VALUES)
         st = qat_fail(err, QAT_ERR_UNSUPPORTED,
                       "pictures have %d channels, but at most %d are possible", data->channels,

@@ -37,6 +37,25 @@ static qat_status copy_values(qat_named_tensor *t, const qat_node *node, const f
     return QAT_OK;
 }
 
+qat_status qat_trainer_check_size(const qat_trainer *t, qat_error *err)
+{
+    uint64_t bytes = 0;
+    int const slots = qat_optimizer_slots(t->optimizer);
+    for (int i = 0; i < qat_graph_nodes(t->training); i++) {
+        const qat_node *node = qat_graph_node(t->training, i);
+        uint64_t const each = sizeof(float) * (uint64_t)qat_shape_count(&node->shape);
+        bytes += node->is_param ? each : 0;
+        for (int s = 0; s < slots; s++)
+            bytes += qat_optimizer_slot(t->optimizer, node, s) ? each : 0;
+    }
+    if (bytes <= QAT_CHECKPOINT_MAX_BYTES)
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_UNSUPPORTED,
+                    "%s: the parameters and what train.optimizer keeps of them have %llu bytes, "
+                    "but a checkpoint has at most %d",
+                    t->recipe->source, (unsigned long long)bytes, QAT_CHECKPOINT_MAX_BYTES);
+}
+
 static qat_status copy_params(qat_checkpoint *c, const qat_trainer *t, qat_error *err)
 {
     int const nodes = qat_graph_nodes(t->training);

@@ -493,6 +493,8 @@ qat_status qat_trainer_open(qat_trainer *t, const qat_recipe *recipe,
         st = plan_graphs(t, err);
     if (!st)
         st = qat_trainer_open_optimizer(t, err);
+    if (!st)
+        st = qat_trainer_check_size(t, err);
     if (!st && t->async)
         st = qat_async_check_memory(t, err);
     if (!st && options->resume)

@@ -203,6 +203,8 @@ const qat_ranks *qat_trainer_judges(const qat_trainer *t);
 /** Apply the plateau's drops, and its end of the run. */
 void qat_trainer_apply_plateau(qat_trainer *t);
 
+/** Refuse a run whose checkpoints would be larger than they may be. */
+qat_status qat_trainer_check_size(const qat_trainer *t, qat_error *err);
 /** The bytes of this step's checkpoint. */
 qat_status qat_trainer_state_bytes(const qat_trainer *t, qat_writer *w, qat_error *err);
 /**

@@ -206,6 +206,27 @@ START_TEST(data_do_not_ask_for_it)
 }
 END_TEST
 
+/* A checkpoint holds no more. */
+START_TEST(a_sample_has_at_most_65536_values)
+{
+    qat_recipe *r = recipe_of(DATA MODEL);
+    for (int more = 0; more < 2; more++) {
+        qat_dataset_info const data = {.classes = 10,
+                                       .height = 256,
+                                       .width = 256 + more,
+                                       .channels = 1,
+                                       .max = 255,
+                                       .type = QAT_SAMPLE_U8};
+        qat_input_info in;
+        qat_error err = {0};
+        ck_assert_int_eq(qat_input_info_of(&in, NULL, r, &data, &err),
+                         more ? QAT_ERR_ARGUMENT : QAT_OK);
+        ck_assert(!more || strstr(err.message, "answers 65792 values for a sample of 256 x 257"));
+    }
+    qat_recipe_free(r);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("anomaly");
@@ -220,6 +241,7 @@ int main(void)
     tcase_add_loop_test(tc, what_does_not_go_with_anomalies_is_refused, 0,
                         (int)(sizeof refused / sizeof *refused));
     tcase_add_test(tc, data_do_not_ask_for_it);
+    tcase_add_test(tc, a_sample_has_at_most_65536_values);
     suite_add_tcase(suite, tc);
     return test_run_suite(suite);
 }
