@@ -396,7 +396,7 @@ qat_status ckpt_read_progress(ckpt_reading *p)
         good = read_figures(p, task, of[i]) && good;
     good = good && c->step >= 0 && c->loss_count >= 0 && c->sample_count >= 0 &&
            between(c->correct_count, 0, c->sample_count) && isfinite(c->loss_sum) &&
-           isfinite(c->gradient_norm);
+           !isnan(c->gradient_norm); /* infinite, if train.clip_value made a step of it */
     if (p->r.bad || !good)
         return ckpt_bad_section(p, "a number outside its limits");
     return ckpt_close_section(p, rest);

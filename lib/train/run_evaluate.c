@@ -73,13 +73,21 @@ static qat_status evaluate_integers(qat_trainer *t, qat_tick *tick, qat_accuracy
     return st;
 }
 
-/** Evaluate on integers; in simulation if integers are not possible, or if both are wanted. */
+/**
+ * Evaluate on integers; in simulation if integers are not possible, or if both are wanted. What the
+ * integers chose for the .qm then stays.
+ */
 static qat_status evaluate_quantized(qat_trainer *t, qat_tick *tick, qat_accuracy *integer,
                                      qat_accuracy *simulated, qat_error *err)
 {
-    qat_status const st = evaluate_integers(t, tick, integer, err);
-    bool const simulates = !integer->n || t->recipe->train.eval_simulated;
-    return st || !simulates ? st : evaluate_simulated(t, tick, simulated, err);
+    qat_status st = evaluate_integers(t, tick, integer, err);
+    if (st || (integer->n && !t->recipe->train.eval_simulated))
+        return st;
+    float const chosen = t->input.attributes.low;
+    st = evaluate_simulated(t, tick, simulated, err);
+    if (integer->n)
+        t->input.attributes.low = chosen;
+    return st;
 }
 
 qat_status qat_trainer_evaluate(qat_trainer *t, qat_tick *tick, qat_train_progress *row,

@@ -32,13 +32,19 @@ static bool ends_with(const char *text, const char *end)
     return n >= m && strcmp(text + n - m, end) == 0;
 }
 
-/** N of "step-N.ckpt", or of "step-N.ckpt.*" with `more`; -1 for another name. */
+/**
+ * N of "step-N.ckpt", or of "step-N.ckpt.*" with `more`; -1 for another name. N is as a run writes
+ * it, without zeros before it, so that it gives the name back.
+ */
 static int64_t step_of(const char *name, bool more)
 {
     char *end;
-    if (strncmp(name, "step-", 5) != 0 || name[5] < '0' || name[5] > '9')
+    bool const number = strncmp(name, "step-", 5) == 0 && name[5] >= '0' && name[5] <= '9';
+    if (!number || (name[5] == '0' && name[6] >= '0' && name[6] <= '9'))
         return -1;
     int64_t const step = strtoll(name + 5, &end, 10);
+    if (step == INT64_MAX) /* more digits than it can have */
+        return -1;
     return strncmp(end, ".ckpt", 5) == 0 && end[5] == (more ? '.' : '\0') ? step : -1;
 }
 

@@ -179,6 +179,30 @@ START_TEST(networks_of_labels_train_and_export)
 }
 END_TEST
 
+static float threshold_of(const char *simulated)
+{
+    char text[800];
+    qat_train_result result;
+    qat_restored *c;
+    snprintf(text, sizeof text, "%seval_simulated = %s\n" MODEL QUANT "bn_reestimate = 1\n",
+             DATA "validation = 0.25\n" BATCH, simulated);
+    qat_recipe *r = recipe_of(text);
+    qat_train_options const o = {.dir = folder, .overwrite = true};
+    ck_assert_int_eq(qat_train(r, &o, &result, NULL), QAT_OK);
+    ck_assert_int_eq(qat_restore(&c, result.checkpoint, NULL, 0, NULL), QAT_OK);
+    float const threshold = qat_checkpoint_input(qat_restored_checkpoint(c))->attributes.low;
+    qat_restored_free(c);
+    qat_recipe_free(r);
+    return threshold;
+}
+
+/* The simulation's scores are other ones, but the .qm answers the integers'. */
+START_TEST(a_simulation_beside_integers_chooses_no_threshold)
+{
+    ck_assert(threshold_of("yes") == threshold_of("no"));
+}
+END_TEST
+
 static const struct {
     const char *text, *says;
 } refused[] = {
@@ -207,6 +231,7 @@ int main(void)
     tcase_add_test(tc, lack_of_memory_is_no_figure);
     tcase_add_test(tc, boxes_become_labels);
     tcase_add_loop_test(tc, networks_of_labels_train_and_export, 0, COUNT(networks));
+    tcase_add_test(tc, a_simulation_beside_integers_chooses_no_threshold);
     tcase_add_loop_test(tc, what_does_not_go_with_labels_is_refused, 0, COUNT(refused));
     suite_add_tcase(suite, tc);
     return test_run_suite(suite);

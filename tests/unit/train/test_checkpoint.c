@@ -11,6 +11,7 @@
 #include "common/temp.h"
 
 #include <check.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -406,6 +407,21 @@ START_TEST(test_classes)
 }
 END_TEST
 
+/** A clipped step of an infinite gradient is a step; one that is no number is none. */
+START_TEST(test_gradient_norm)
+{
+    for (int good = 0; good < 2; good++) {
+        qat_checkpoint *c = make(), *b;
+        c->gradient_norm = good ? INFINITY : NAN;
+        ck_assert_int_eq(qat_checkpoint_save(c, path, NULL), QAT_OK);
+        ck_assert_int_eq(qat_checkpoint_load(&b, path, NULL), good ? QAT_OK : QAT_ERR_FORMAT);
+        ck_assert(!good || isinf(b->gradient_norm));
+        qat_checkpoint_free(b);
+        qat_checkpoint_free(c);
+    }
+}
+END_TEST
+
 /** Version 2 evaluated the simulation alone, and said nothing of the data. */
 START_TEST(test_version_2)
 {
@@ -661,6 +677,7 @@ int main(void)
     tcase_add_test(tc, test_version_3);
     tcase_add_test(tc, test_plugin_names);
     tcase_add_test(tc, test_classes);
+    tcase_add_test(tc, test_gradient_norm);
     tcase_add_test(tc, test_named_task);
     tcase_add_test(tc, test_any_byte_changed);
     tcase_add_test(tc, test_cut_anywhere);

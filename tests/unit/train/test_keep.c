@@ -5,6 +5,7 @@
  */
 #include "base/files/file.h"
 #include "common/suite.h"
+#include "train/log/run_folder.h"
 #include "unit/train/train_runs.h"
 
 #include <check.h>
@@ -183,6 +184,21 @@ START_TEST(a_best_checkpoint_that_is_lost)
 }
 END_TEST
 
+/** Files that a run could have written go, others stay. */
+START_TEST(only_names_that_a_run_writes_are_removed)
+{
+    static const char *const names[] = {"step-0002.ckpt", "step-00.ckpt",
+                                        "step-99999999999999999999.ckpt", "step-0.ckpt",
+                                        "step-2.ckpt"};
+    char path[TEST_PATH_MAX];
+    for (int i = 0; i < 5; i++)
+        test_temp_write(folder, names[i], "x", 1);
+    ck_assert_int_eq(qat_run_prune(folder, INT64_MAX, 1, NULL), QAT_OK);
+    for (int i = 0; i < 5; i++)
+        ck_assert_int_eq(access(test_temp_path(path, folder, names[i]), F_OK), i == 3 ? -1 : 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("keep");
@@ -193,6 +209,7 @@ int main(void)
     tcase_add_test(tc, a_stop_after_any_step);
     tcase_add_test(tc, a_full_disk_for_a_while);
     tcase_add_test(tc, a_best_checkpoint_that_is_lost);
+    tcase_add_test(tc, only_names_that_a_run_writes_are_removed);
     suite_add_tcase(suite, tc);
     return test_run_suite(suite);
 }
