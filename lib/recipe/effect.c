@@ -67,6 +67,32 @@ static bool is_no_list_of_layers(const qat_recipe *r)
     return r->model.arch != QAT_ARCH_LAYERS;
 }
 
+static bool is_no_mlp(const qat_recipe *r)
+{
+    return r->model.arch != QAT_ARCH_MLP;
+}
+
+static bool is_no_file(const qat_recipe *r)
+{
+    return !qat_net_is_imported(r);
+}
+
+static bool ends_in_a_classifier(const qat_recipe *r)
+{
+    return !qat_net_is_imported(r) && !detects(r);
+}
+
+static bool is_no_detector(const qat_recipe *r)
+{
+    return !detects(r);
+}
+
+/** Lists of layers and networks from files say themselves where batch norm is. */
+static bool has_batch_norm(const qat_recipe *r)
+{
+    return r->model.batch_norm || r->model.arch == QAT_ARCH_LAYERS || qat_net_is_imported(r);
+}
+
 static bool cuts_batches(const qat_recipe *r)
 {
     return r->train.shards > 1;
@@ -178,6 +204,18 @@ static bool has_picture_files(const qat_recipe *r)
 {
     return !has_masks(r) && qat_dataset_kind_needs_path(r->data.kind) &&
            qat_dataset_kind_resizes(r->data.kind);
+}
+
+/** Such files are decoded at a part of their size; boxes are in pixels of the whole picture. */
+static bool has_scaled_files(const qat_recipe *r)
+{
+    return has_picture_files(r) && !has_objects(r);
+}
+
+static bool has_real_values(const qat_recipe *r)
+{
+    const char *name = qat_dataset_kind_name(r->data.kind);
+    return !strcmp(name, "numbers") || !strcmp(name, "npy") || !strcmp(name, "tones");
 }
 
 static bool has_wav(const qat_recipe *r)
@@ -321,6 +359,11 @@ static const condition named_pictures = {names_pictures, "data", "kind",
 static const condition files = {
     has_files, "data", "kind",
     "without data.kind = folder, list, tar, tfrecord, coco, table or wav"};
+static const condition scaled_files = {has_scaled_files, "data", "kind",
+                                       "without data.kind = folder, list, tar, tfrecord or table"};
+static const condition real_values = {
+    has_real_values, "data", "kind",
+    "without data that have real values (data.kind = numbers, npy or tones)"};
 static const condition wav = {has_wav, "data", "kind", "without data.kind = wav"};
 static const condition sounds = {has_sounds, "data", "kind", "without data.kind = wav or keywords"};
 static const condition background = {adds_background, "data", "background",
@@ -360,6 +403,17 @@ static const condition mobilenet = {is_mobilenet, "model", "arch",
                                     "without a model.arch of mobilenet"};
 static const condition named = {is_no_list_of_layers, "model", "arch",
                                 "with model.arch = layers: the layers define this"};
+static const condition no_mlp = {is_no_mlp, "model", "arch",
+                                 "with model.arch = mlp, which has no convolutions"};
+static const condition no_file = {is_no_file, "model", "arch",
+                                  "with model.onnx or model.tflite: the file defines this"};
+static const condition classifier = {
+    ends_in_a_classifier, "model", "arch",
+    "with a detector (model.arch = mobilenet_ssd), model.onnx or model.tflite"};
+static const condition no_detector = {is_no_detector, "model", "arch",
+                                      "with a detector (model.arch = mobilenet_ssd)"};
+static const condition batch_norm = {has_batch_norm, "model", "batch_norm",
+                                     "with model.batch_norm = no"};
 static const condition epochs = {goes_by_epochs, "train", "steps",
                                  "with train.steps, which sets the length of the run"};
 static const condition shards = {cuts_batches, "train", "shards", "without train.shards above 1"};
@@ -400,7 +454,7 @@ static const condition tables = {has_columns, "data", "kind",
                                  "without data.kind = table or numbers"};
 static const condition huber = {is_huber, "regression", "loss", "without regression.loss = huber"};
 
-/** name NULL: every key of the section. */
+/** name NULL: every key of the section. Of several rows of a key the first unmet one is told. */
 static const struct need {
     const char *section, *name;
     const condition *condition;
@@ -411,7 +465,7 @@ static const struct need {
     {"data", "test_images", &named_pictures},
     {"data", "check", &files},
     {"data", "skip_broken", &files},
-    {"data", "jpeg_scale", &files},
+    {"data", "jpeg_scale", &scaled_files},
     {"data", "seconds", &wav},
     {"data", "words", &wav},
     {"data", "time_shift", &sounds},
@@ -437,8 +491,19 @@ static const struct need {
     {"model", "multiplier", &mobilenet},
     {"model", "first_stride", &mobilenet},
     {"model", "dropout", &named},
+    {"model", "dropout", &classifier},
     {"model", "activation", &named},
+    {"model", "activation", &no_file},
     {"model", "batch_norm", &named},
+    {"model", "batch_norm", &no_mlp},
+    {"model", "batch_norm", &no_file},
+    {"model", "bn_momentum", &no_mlp},
+    {"model", "bn_momentum", &batch_norm},
+    {"model", "bn_epsilon", &no_mlp},
+    {"model", "bn_epsilon", &no_file},
+    {"model", "bn_epsilon", &batch_norm},
+    {"model", "output", &no_detector},
+    {"train", "label_smoothing", &no_detector},
     {"train", "epochs", &epochs},
     {"train", "sync_batch_norm", &shards},
     {"train", "factor", &factor},
@@ -458,6 +523,7 @@ static const struct need {
     {"train", "init_skip", &init},
     {"train", "init_layout", &init},
     {"detect", NULL, &detector},
+    {"regression", "loss", &real_values},
     {"regression", "delta", &huber},
     {"distill", "weight", &teacher},
     {"distill", "temperature", &teacher},
@@ -472,12 +538,20 @@ static const struct need {
     {"quant", "bn_reestimate", &quantized},
     {"quant", "range_log_every", &quantized},
     {"quant", "forward", &quantized},
+    {"quant", "dampen", &quantized},
+    {"quant", "inq_stages", &quantized},
     {"quant", "inq_stages", &inq},
+    {"quant", "weight_bits_schedule", &quantized},
     {"quant", "weight_bits_schedule", &fewer_weight_bits},
+    {"quant", "activation_bits_schedule", &quantized},
     {"quant", "activation_bits_schedule", &fewer_activation_bits},
+    {"quant", "freeze_threshold", &quantized},
     {"quant", "freeze_threshold", &few_bits},
+    {"quant", "freeze_threshold_end", &quantized},
     {"quant", "freeze_threshold_end", &freezing},
+    {"quant", "freeze_share", &quantized},
     {"quant", "freeze_share", &freezing},
+    {"quant", "freeze_bits", &quantized},
     {"quant", "freeze_bits", &freezing},
     {"budget", "probes", &traces},
     {"budget", "weight_bits", &budget},
@@ -488,12 +562,19 @@ static const struct need {
     {"budget", "table", &budget},
 };
 
-static const condition *condition_of(const qat_key *key)
+/** The first condition of a key that is not met; NULL: none. */
+static const condition *unmet(const qat_recipe *r, const qat_key *key)
 {
-    for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
-        if (!strcmp(needs[i].section, key->section) &&
-            (!needs[i].name || !strcmp(needs[i].name, key->name)))
-            return needs[i].condition;
+    bool has_rows = false; /* of its own; then that of the section is not for it */
+    for (size_t i = 0; i < sizeof needs / sizeof *needs; i++) {
+        const struct need *need = &needs[i];
+        bool const own = need->name && !strcmp(need->name, key->name);
+        if (strcmp(need->section, key->section) != 0 || !(own || (!need->name && !has_rows)))
+            continue;
+        has_rows |= own;
+        if (!need->condition->met(r))
+            return need->condition;
+    }
     return NULL;
 }
 
@@ -551,9 +632,8 @@ qat_status qat_recipe_tell_idle(const qat_recipe *recipe, const qat_log *log, qa
     const qat_key *keys = qat_recipe_keys(&n);
     qat_status const st = qat_recipe_parse(&defaults, "", "default", NULL, 0, err);
     for (int i = 0; !st && i < n; i++) {
-        const condition *c = condition_of(&keys[i]);
-        if (c && !c->met(recipe) && !is_meant(recipe, i, c) &&
-            is_asked_for(recipe, defaults, i, &keys[i]))
+        const condition *c = unmet(recipe, &keys[i]);
+        if (c && !is_meant(recipe, i, c) && is_asked_for(recipe, defaults, i, &keys[i]))
             tell(recipe, &keys[i], c, log);
     }
     if (!st && !is_set(recipe, qat_recipe_find_key("quant", "enabled")))

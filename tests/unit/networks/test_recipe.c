@@ -530,21 +530,54 @@ static const struct idle {
     {"model", "depth = 26", "arch = resnet"},
     {"model", "multiplier = 0.5", "arch = mobilenet_v2"},
     {"detect", "nms_iou = 0.5", "max_detections = 100"},
-    {"quant", "inq_stages = 1, 2, 3, 4", "ranges = inq"},
+    {"quant", "inq_stages = 1, 2, 3, 4", "enabled = yes\nranges = inq"},
     {"quant", "inq_stages = 1, 2, 3, 4", "enabled = yes\n[quant.layer conv*]\nweight_ranges = inq"},
-    {"quant", "weight_bits_schedule = 8 until 5, 4 until 9", "weight_bits = 2"},
-    {"quant", "activation_bits_schedule = 8 until 5", "input_bits = 4"},
+    {"quant", "weight_bits_schedule = 8 until 5, 4 until 9", "enabled = yes\nweight_bits = 2"},
+    {"quant", "activation_bits_schedule = 8 until 5", "enabled = yes\ninput_bits = 4"},
     {"quant", "activation_bits_schedule = 8 until 5",
      "enabled = yes\n[quant.layer conv*]\nactivation_bits = 4"},
-    {"quant", "freeze_share = 0.1", "freeze_threshold = 0.1\nweight_bits = 4"},
-    {"quant", "freeze_threshold = 0.1", "weight_bits = 4"},
+    {"quant", "freeze_share = 0.1", "enabled = yes\nfreeze_threshold = 0.1\nweight_bits = 4"},
+    {"quant", "freeze_threshold = 0.1", "enabled = yes\nweight_bits = 4"},
     {"quant", "freeze_threshold = 0.1", "enabled = yes\n[quant.layer conv*]\nweight_bits = 2"},
     {"data", "crop_aspect = 0.5, 2", "crop_area = 0.5"},
     {"data", "one_class = yes", "kind = scenes"},
     {"data", "value = age", "kind = table"},
     {"attributes", "value = l2", "[data]\nkind = table\nvalue = age"},
     {"attributes", "within = 3", "[data]\nkind = faces"},
+    {"quant", "dampen = 0.1", "enabled = yes"},
+    {"data", "jpeg_scale = auto", "kind = folder"},
+    {"regression", "loss = l1", "[data]\nkind = tones"},
 };
+
+/** Keys that these networks, kinds or settings make idle: a whole recipe each, and what is told. */
+static const struct idle_with {
+    const char *text, *says;
+} idles_with[] = {
+    {"[quant]\ninq_stages = 1, 2, 3, 4\nranges = inq\n",
+     "inq_stages has no effect without quant.e"},
+    {"[quant]\nweight_bits_schedule = 8 until 5\nweight_bits = 2\n", "without quant.enabled = yes"},
+    {"[quant]\nactivation_bits_schedule = 8 until 5\ninput_bits = 4\n", "without quant.enabled"},
+    {"[data]\njpeg_scale = auto\nkind = coco\n", "data.jpeg_scale has no effect without"},
+    {"[data]\njpeg_scale = auto\nkind = wav\n", "data.jpeg_scale has no effect without"},
+    {"[model]\narch = mobilenet_ssd\ndropout = 0.1\n", "dropout has no effect with a detector"},
+    {"[model]\narch = mobilenet_ssd\noutput = softmax\n", "output has no effect with a detector"},
+    {"[train]\nlabel_smoothing = 0.1\n[model]\narch = mobilenet_ssd\n", "with a detector"},
+    {"[model]\narch = mlp\nbatch_norm = no\n", "batch_norm has no effect with model.arch = mlp"},
+    {"[model]\narch = mlp\nbn_epsilon = 0.1\n", "bn_epsilon has no effect with model.arch = mlp"},
+    {"[model]\nbatch_norm = no\nbn_momentum = 0.5\n", "bn_momentum has no effect with model.batch"},
+    {"[model]\nonnx = a.onnx\nbn_epsilon = 0.1\n", "bn_epsilon has no effect with model.onnx"},
+    {"[model]\nonnx = a.onnx\nactivation = relu6\n", "activation has no effect with model.onnx"},
+    {"[model]\ntflite = a.tflite\nbatch_norm = no\n", "batch_norm has no effect with model.onnx"},
+    {"[model]\nonnx = a.onnx\ndropout = 0.1\n", "dropout has no effect with a detector"},
+};
+
+START_TEST(test_idle_with)
+{
+    const struct idle_with *i = &idles_with[_i];
+    told const t = idle_of(i->text, NULL, 0);
+    ck_assert_msg(t.lines == 1 && strstr(t.text, i->says), "%s", t.text);
+}
+END_TEST
 
 START_TEST(test_idle_keys)
 {
@@ -965,6 +998,7 @@ int main(void)
     tcase_add_test(tc, test_optimizer_keys);
     tcase_add_test(tc, test_clashes);
     tcase_add_loop_test(tc, test_idle_keys, 0, (int)(sizeof idles / sizeof *idles));
+    tcase_add_loop_test(tc, test_idle_with, 0, (int)(sizeof idles_with / sizeof *idles_with));
     tcase_add_test(tc, test_idle_defaults_and_sets);
     tcase_add_test(tc, test_idle_values);
     tcase_add_test(tc, test_integer_forward);
