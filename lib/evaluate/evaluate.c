@@ -34,7 +34,7 @@ qat_status qat_evaluation_run(const qat_evaluation *p, qat_evaluation_fn *fn, vo
 {
     const qat_task *task = qat_task_of(p->input);
     qat_loader *loader = NULL;
-    qat_loader_options const o = {.batch = p->batch, .threads = 1, .prefetch = 4};
+    qat_loader_options const o = {.batch = p->batch, .threads = p->threads, .prefetch = 4};
     void *pass = NULL;
     qat_status st = qat_task_check_data(p->input, qat_dataset_info_of(p->data), true, err);
     if (!st)

@@ -18,6 +18,7 @@ typedef struct qat_evaluation {
     qat_tick *tick;
     void *context;
     const qat_ranks *ranks; /* with whom it is shared; NULL: with nobody */
+    int threads;            /* that read samples; no figure depends on them */
 } qat_evaluation;
 
 /** Runs the network on `count` samples of a batch. */
@@ -25,14 +26,15 @@ typedef qat_status qat_evaluation_fn(void *state, const qat_batch *batch, int co
                                      qat_outputs *outputs, qat_error *err);
 
 /**
- * As the public functions without ranks: all ranks call it, and get the same figures. The work is
- * shared if the task is a built-in one and each rank has a batch; else each does all of it.
+ * As the public functions without ranks and with one thread that reads: all ranks call it, and get
+ * the same figures. The work is shared if the task is a built-in one and each rank has a batch;
+ * else each does all of it.
  */
-qat_status qat_evaluate_graph_among(const qat_ranks *ranks, qat_graph *graph,
+qat_status qat_evaluate_graph_among(const qat_ranks *ranks, int threads, qat_graph *graph,
                                     const qat_input_info *input, const qat_dataset *data, int batch,
                                     int64_t limit, qat_tick *tick, void *context,
                                     qat_accuracy *accuracy, qat_error *err);
-qat_status qat_evaluate_model_among(const qat_ranks *ranks, const qi_host *host,
+qat_status qat_evaluate_model_among(const qat_ranks *ranks, int threads, const qi_host *host,
                                     const qat_input_info *input, const qat_dataset *data,
                                     int64_t limit, qat_tick *tick, void *context,
                                     qat_accuracy *accuracy, qat_error *err);

@@ -154,7 +154,7 @@ static qat_status run_round(rounds *r, int64_t first, qat_error *err)
 static qat_status open_loaders(rounds *r, qat_error *err)
 {
     const qat_evaluation *p = r->p;
-    qat_loader_options const o = {.batch = p->batch, .threads = 1, .prefetch = 4};
+    qat_loader_options const o = {.batch = p->batch, .threads = p->threads, .prefetch = 4};
     qat_status st = qat_open_loader(&r->own, p->data, p->input, &o, err);
     if (!st)
         st = qat_open_loader(&r->truth, p->data, p->input, &o, err);

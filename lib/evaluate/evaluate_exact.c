@@ -27,7 +27,7 @@ qat_status qat_evaluate_exact(const qat_qgraph *graph, const qat_registry *regis
                               int64_t limit, qat_tick *tick, void *context, qat_accuracy *accuracy,
                               qat_error *err)
 {
-    qat_evaluation const p = {input, data, batch, limit, tick, context, NULL};
+    qat_evaluation const p = {input, data, batch, limit, tick, context, NULL, 1};
     exact_state s = {.graph = graph};
     *accuracy = (qat_accuracy){0};
     if (graph->n_inputs != 1 || graph->n_outputs < 1 || graph->n_outputs > QAT_MAX_OUTPUTS)

@@ -38,16 +38,16 @@ qat_status qat_evaluate_graph(qat_graph *graph, const qat_input_info *input,
                               const qat_dataset *data, int batch, int64_t limit, qat_tick *tick,
                               void *context, qat_accuracy *accuracy, qat_error *err)
 {
-    return qat_evaluate_graph_among(NULL, graph, input, data, batch, limit, tick, context, accuracy,
-                                    err);
+    return qat_evaluate_graph_among(NULL, 1, graph, input, data, batch, limit, tick, context,
+                                    accuracy, err);
 }
 
-qat_status qat_evaluate_graph_among(const qat_ranks *ranks, qat_graph *graph,
+qat_status qat_evaluate_graph_among(const qat_ranks *ranks, int threads, qat_graph *graph,
                                     const qat_input_info *input, const qat_dataset *data, int batch,
                                     int64_t limit, qat_tick *tick, void *context,
                                     qat_accuracy *accuracy, qat_error *err)
 {
-    qat_evaluation const p = {input, data, batch, limit, tick, context, ranks};
+    qat_evaluation const p = {input, data, batch, limit, tick, context, ranks, threads};
     *accuracy = (qat_accuracy){0};
     if (!qat_graph_find(graph, QAT_INPUT_NAME) || !qat_graph_outputs(graph))
         return qat_fail(err, QAT_ERR_ARGUMENT, "the graph has no node %s, or no output",

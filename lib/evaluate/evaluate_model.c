@@ -118,15 +118,16 @@ qat_status qat_evaluate_model(const qi_host *host, const qat_input_info *input,
                               const qat_dataset *data, int64_t limit, qat_tick *tick, void *context,
                               qat_accuracy *accuracy, qat_error *err)
 {
-    return qat_evaluate_model_among(NULL, host, input, data, limit, tick, context, accuracy, err);
+    return qat_evaluate_model_among(NULL, 1, host, input, data, limit, tick, context, accuracy,
+                                    err);
 }
 
-qat_status qat_evaluate_model_among(const qat_ranks *ranks, const qi_host *host,
+qat_status qat_evaluate_model_among(const qat_ranks *ranks, int threads, const qi_host *host,
                                     const qat_input_info *input, const qat_dataset *data,
                                     int64_t limit, qat_tick *tick, void *context,
                                     qat_accuracy *accuracy, qat_error *err)
 {
-    qat_evaluation const p = {input, data, ENGINE_BATCH, limit, tick, context, ranks};
+    qat_evaluation const p = {input, data, ENGINE_BATCH, limit, tick, context, ranks, threads};
     engine_state s = {.host = host};
     qat_input_info of_model = {0};
     *accuracy = (qat_accuracy){0};

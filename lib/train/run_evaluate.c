@@ -21,8 +21,9 @@ static qat_status evaluate_graph(qat_trainer *t, qat_graph *graph, qat_tick *tic
                                  qat_accuracy *accuracy, qat_error *err)
 {
     qat_trainer_eval_params(t, graph);
-    return qat_evaluate_graph_among(qat_trainer_judges(t), graph, &t->input, t->test_data,
-                                    (int)t->recipe->train.eval_batch, 0, tick, t, accuracy, err);
+    return qat_evaluate_graph_among(qat_trainer_judges(t), (int)t->recipe->data.threads, graph,
+                                    &t->input, t->test_data, (int)t->recipe->train.eval_batch, 0,
+                                    tick, t, accuracy, err);
 }
 
 /** Most runs never simulate, so the graph gets its memory when it is first needed. */

@@ -96,8 +96,8 @@ qat_status qat_trainer_evaluate_integers(qat_trainer *t, qat_tick *tick, qat_acc
     else if (st) /* this network, at this step, has no integers */
         st = QAT_OK;
     else
-        st = qat_evaluate_model_among(qat_trainer_judges(t), host, &input, t->test_data, 0, tick, t,
-                                      accuracy, err);
+        st = qat_evaluate_model_among(qat_trainer_judges(t), (int)t->recipe->data.threads, host,
+                                      &input, t->test_data, 0, tick, t, accuracy, err);
     qi_host_close(host);
     return st;
 }
