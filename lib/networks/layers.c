@@ -3,7 +3,7 @@
 #include "base/number.h"
 #include "base/words.h"
 #include "networks/network.h"
-#include "recipe/recipe.h"
+#include "recipe/reader.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -221,8 +221,8 @@ static qat_status wants(const stack *s, const qat_recipe_layer *layer, const cha
                         qat_error *err)
 {
     const char *value = entry_value(layer, key);
-    *yes = value && (!strcmp(value, "yes") || !strcmp(value, "true") || !strcmp(value, "1"));
-    if (!value || *yes || !strcmp(value, "no") || !strcmp(value, "false") || !strcmp(value, "0"))
+    *yes = false;
+    if (!value || qat_recipe_parse_bool(yes, value))
         return QAT_OK;
     return wrong(s, layer, find_entry(layer, key), err, "%s = %s: expected yes or no", key, value);
 }

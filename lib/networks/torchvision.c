@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/** Does the whole text match the pattern? Its numbers go to a, b, c. The pattern ends with %n. */
+/** Does the whole text match the pattern? Its numbers go to a, b, c. The pattern ends with %n. A
+ * number has at most 4 digits, so that it fits. */
 #define FITS(text, pattern, ...)                                                                   \
     (end = -1, sscanf(text, pattern, __VA_ARGS__, &end), is_end(text, end))
 
@@ -27,11 +28,11 @@ static bool resnet_name(const char *module, char name[QAT_NAME_MAX])
         snprintf(name, QAT_NAME_MAX, "conv1%s", *module == 'b' ? "/bn" : "");
     else if (!strcmp(module, "fc"))
         snprintf(name, QAT_NAME_MAX, "logits");
-    else if (FITS(module, "layer%d.%d.conv%d%n", &stage, &block, &conv))
+    else if (FITS(module, "layer%4d.%4d.conv%4d%n", &stage, &block, &conv))
         snprintf(name, QAT_NAME_MAX, "stage%d/block%d/conv%d", stage, block + 1, conv);
-    else if (FITS(module, "layer%d.%d.bn%d%n", &stage, &block, &conv))
+    else if (FITS(module, "layer%4d.%4d.bn%4d%n", &stage, &block, &conv))
         snprintf(name, QAT_NAME_MAX, "stage%d/block%d/conv%d/bn", stage, block + 1, conv);
-    else if (FITS(module, "layer%d.%d.downsample.%d%n", &stage, &block, &conv) && conv <= 1)
+    else if (FITS(module, "layer%4d.%4d.downsample.%4d%n", &stage, &block, &conv) && conv <= 1)
         snprintf(name, QAT_NAME_MAX, "stage%d/block%d/shortcut%s", stage, block + 1,
                  conv ? "/bn" : "");
     else
@@ -55,12 +56,12 @@ static bool mobilenet_v2_name(const char *module, char name[QAT_NAME_MAX])
         snprintf(name, QAT_NAME_MAX, "logits");
         return true;
     }
-    if (FITS(module, "features.%d.%d%n", &block, &which) && (block == 0 || block == LAST)) {
+    if (FITS(module, "features.%4d.%4d%n", &block, &which) && (block == 0 || block == LAST)) {
         snprintf(name, QAT_NAME_MAX, "%s%s", block ? "conv_last" : "conv1", which ? "/bn" : "");
         return which <= 1;
     }
-    bool const nested = FITS(module, "features.%d.conv.%d.%d%n", &block, &part, &which);
-    if (!nested && !FITS(module, "features.%d.conv.%d%n", &block, &part))
+    bool const nested = FITS(module, "features.%4d.conv.%4d.%4d%n", &block, &part, &which);
+    if (!nested && !FITS(module, "features.%4d.conv.%4d%n", &block, &part))
         return false;
     part += block == 1; /* the first block does not expand */
     if (!nested && part == 3) {

@@ -124,7 +124,7 @@ struct qat_recipe {
         qat_int_list filters, strides, hidden;
         int64_t kernel, depth, width, first_stride, steps;
         double multiplier, auxiliary, dropout, bn_momentum, bn_epsilon;
-        int activation;            /* 0 relu, 1 relu6, 2 hard_tanh */
+        int activation;            /* index into QAT_ACTIVATIONS */
         const char *onnx, *tflite; /* paths; empty: none */
         const char *head;          /* "average", "flatten", or a number of outputs */
         int output;                /* 0 logits, 1 softmax */

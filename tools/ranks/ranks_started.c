@@ -31,7 +31,8 @@ int ranks_threads(void)
     long const here = first_of(names, sizeof names / sizeof *names);
     long const online = sysconf(_SC_NPROCESSORS_ONLN);
     cpu_set_t set;
-    if (getenv("OMP_NUM_THREADS"))
+    static const char *const given[] = {"OMP_NUM_THREADS"};
+    if (first_of(given, 1) > 0) /* else the library does not read it either */
         return 0;
     if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) < online)
         return CPU_COUNT(&set);

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 void qat_sweep_grid_free(qat_sweep_grid *grid)
@@ -177,21 +178,36 @@ qat_status qat_sweep_grid_name(const qat_sweep_grid *grid, int cell, char name[Q
                     QAT_SWEEP_NAME_MAX - 1);
 }
 
+/** qsort: the names of cells, by their bytes. */
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static qat_status copy_name(const qat_sweep_grid *grid, int cell, qat_arena *arena,
+                            const char **copy, qat_error *err)
+{
+    char name[QAT_SWEEP_NAME_MAX];
+    qat_status const st = qat_sweep_grid_name(grid, cell, name, err);
+    *copy = st ? NULL : qat_arena_string(arena, name);
+    return st || *copy ? st : qat_out_of_memory(err, "the names of cells");
+}
+
 qat_status qat_sweep_grid_check_names(const qat_sweep_grid *grid, qat_error *err)
 {
-    char a[QAT_SWEEP_NAME_MAX], b[QAT_SWEEP_NAME_MAX];
+    qat_arena arena = {0};
     int const cells = qat_sweep_grid_cells(grid);
-    for (int i = 0; i < cells; i++) {
-        qat_status st = qat_sweep_grid_name(grid, i, a, err);
-        for (int k = 0; k < i && !st; k++) {
-            st = qat_sweep_grid_name(grid, k, b, err);
-            if (!st && !strcmp(a, b))
-                st = qat_fail(err, QAT_ERR_ARGUMENT, "two cells have the name %s", a);
-        }
-        if (st)
-            return st;
-    }
-    return QAT_OK;
+    const char **names = qat_arena_array(&arena, (size_t)cells, sizeof *names);
+    qat_status st = names ? QAT_OK : qat_out_of_memory(err, "the names of cells");
+    for (int i = 0; i < cells && !st; i++)
+        st = copy_name(grid, i, &arena, &names[i], err);
+    if (!st)
+        qsort(names, (size_t)cells, sizeof *names, by_name);
+    for (int i = 1; i < cells && !st; i++)
+        if (!strcmp(names[i - 1], names[i]))
+            st = qat_fail(err, QAT_ERR_ARGUMENT, "two cells have the name %s", names[i]);
+    qat_arena_free(&arena);
+    return st;
 }
 
 /** Does the name contain this part, between commas? */

@@ -3,6 +3,7 @@
 
 #include "base/files/file.h"
 #include "base/number.h"
+#include "qat/task.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -172,23 +173,15 @@ qat_paired qat_results_compare(const qat_results *r, int cell, int baseline, int
     return qat_paired_test(x, y, n);
 }
 
-/** The figures of tasks that are fractions, by their columns. */
-static const struct {
-    const char *column, *title;
-} shares[] = {{"top1", "top-1"},
-              {"top5", "top-5"},
-              {"ap", "AP"},
-              {"ap50", "AP50"},
-              {"precision", "precision"},
-              {"recall", "recall"},
-              {"category_ap", "category AP"},
-              {"within", "values right"}};
-
 const char *qat_results_title(const char *column)
 {
-    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
-        if (!strcmp(column, shares[i].column))
-            return shares[i].title;
+    for (int t = 0; t < qat_tasks(NULL); t++) {
+        const qat_task *task = qat_task_at(NULL, t);
+        for (int i = 0; i < task->n_figures; i++)
+            if (task->figures[i].kind != QAT_FIGURE_REAL &&
+                !strcmp(column, task->figures[i].column))
+                return task->figures[i].name;
+    }
     return NULL;
 }
 

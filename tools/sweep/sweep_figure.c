@@ -1,4 +1,5 @@
 /** Columns of the results by their names: their values, units and titles in plots. */
+#include "base/crc32c.h"
 #include "base/number.h"
 #include "tools/sweep/sweep_plot.h"
 
@@ -124,4 +125,7 @@ void sweep_plot_path(const sweep *s, const char *kind, const char *spec, char *p
     for (char *c = path + used; *c; c++)
         if (strchr("/:+ {}|*?\\\"'<>", *c))
             *c = '_';
+    size_t const n = strlen(spec), end = strlen(path);
+    if (n > 200) /* what is cut makes the name another one */
+        snprintf(path + end, max - end, "-%08x", (unsigned)qat_crc32c(spec, n));
 }

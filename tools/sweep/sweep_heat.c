@@ -129,14 +129,15 @@ static qat_status write_map(const spec *p, const sweep *s, const char *text, int
                             const double *values, qat_error *err)
 {
     const qat_sweep_grid_axis *across = &s->grid.axes[p->across], *down = &s->grid.axes[p->down];
-    char path[SWEEP_PATH_MAX], name[512], more[256], title[400], value_title[300];
+    char path[SWEEP_PATH_MAX], name[256 + QAT_SWEEP_NAME_MAX], more[QAT_SWEEP_NAME_MAX];
+    char title[400], value_title[300];
     plot_heat const heat = {title,   across->key,    down->key,    value_title, across->n,
                             down->n, across->values, down->values, values};
     other_settings(p, s, first, more, sizeof more);
-    snprintf(name, sizeof name, "%.200s%s", text, more);
+    snprintf(name, sizeof name, "%.255s%s", text, more); /* parse() takes no longer text */
     sweep_plot_path(s, "heat", name, path, sizeof path);
     sweep_plot_title(s, name, 128);
-    snprintf(title, sizeof title, "%.*s%s", (int)strcspn(name, ":"), name, more);
+    snprintf(title, sizeof title, "%.*s%.256s", (int)strcspn(name, ":"), name, more);
     title_values(p, value_title, sizeof value_title);
     return plot_heat_write(&heat, path, err);
 }

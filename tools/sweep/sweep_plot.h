@@ -46,7 +46,7 @@ void sweep_title_of_both(const char *figure, char *text, size_t max);
 void sweep_title_without_unit(const char *name, char *text, size_t max);
 /** "quickstart, mean of 3 seeds" */
 void sweep_plot_title(const sweep *s, char *text, size_t max);
-/** OUT/KIND-SPEC, with characters that a file name can have. */
+/** OUT/KIND-SPEC, with characters that a file name can have; a long SPEC is cut, and has a hash. */
 void sweep_plot_path(const sweep *s, const char *kind, const char *spec, char *path, size_t max);
 
 #endif

@@ -21,8 +21,10 @@ static double seconds_of(const char *dir)
     for (const char *line = (const char *)bytes; line && *line; line = strchr(line, '\n')) {
         line += *line == '\n';
         const char *comma = line + strcspn(line, ",\n");
-        if (*comma == ',')
-            seconds = qat_number_of(comma + 1, NULL);
+        char *end = NULL;
+        double const number = *comma == ',' ? qat_number_of(comma + 1, &end) : -1;
+        if (end && end != comma + 1) /* not the title of the column */
+            seconds = number;
     }
     free(bytes);
     return seconds;

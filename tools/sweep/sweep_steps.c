@@ -14,7 +14,10 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST_ARGUMENTS = 64, MOST_PLUGINS = 20 };
+enum {
+    MOST_PLUGINS = 64, /* a checkpoint names no more */
+    MOST_ARGUMENTS = 24 + 2 * MOST_PLUGINS
+};
 
 /** The command line being built; one at a time. */
 typedef struct command_line {

@@ -172,9 +172,13 @@ END_TEST
 
 START_TEST(shares_are_shown_in_percent)
 {
-    static const char *const shares[] = {"top1",        "float_top5", "ap50",   "float_ap",
-                                         "category_ap", "precision",  "recall", "float_within"};
-    static const char *const others[] = {"ms_1", "n", "multiply_adds", "map", "top1_seconds", ""};
+    static const char *const shares[] = {
+        "top1",      "float_top5",     "ap50",         "float_ap",       "category_ap",
+        "precision", "recall",         "float_within", "miou",           "auc",
+        "mean_ap",   "float_mean_auc", "mean_f1",      "pixel_accuracy", "ap50_low"};
+    static const char *const others[] = {
+        "ms_1", "n",   "multiply_adds", "map",        "top1_seconds", "",
+        "r2",   "mae", "rmse",          "mean_error", "only_answer"};
     for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
         ck_assert_msg(qat_results_is_share(shares[i]), "%s", shares[i]);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
