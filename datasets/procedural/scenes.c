@@ -4,6 +4,7 @@
  * the extent of the pixels that are at least half covered by the shape. With options.pixels samples
  * have a class for each pixel instead: that of the last shape which covers half of it, or 0.
  */
+#include "base/parallel.h"
 #include "datasets/dataset_kind.h"
 #include "datasets/procedural/outlines.h"
 #include "datasets/procedural/paint.h"
@@ -12,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_OBJECTS = 6, TRIES = 8 };
+enum { MOST_OBJECTS = 6, TRIES = 8, TILE = 16 };
 
 static const qat_square square = {"scenes", 128, 32, DRAW_MAX_SIDE, 1000, 200};
 
@@ -129,31 +130,57 @@ static void paint_scene(scene *s, uint8_t *values)
 
 /* ------------------------------------------------------------------ the set */
 
+typedef struct job {
+    qat_dataset *dataset;
+    uint64_t seed, stream;
+    bool one_class;
+    float *space; /* per thread: a canvas and a mask */
+} job;
+
+static size_t space_of(const qat_dataset *d)
+{
+    return 4 * (size_t)d->info.height * (size_t)d->info.width;
+}
+
+static void paint_one(const job *j, int i, float *space)
+{
+    qat_dataset *d = j->dataset;
+    qat_objects *objects = &((scenes *)d->own)->objects[i];
+    size_t const pixels = space_of(d) / 4;
+    scene s = {.rng = qat_rng_at(j->seed, j->stream, (uint64_t)i),
+               .canvas = {d->info.height, (float(*)[3])space},
+               .cover = space + 3 * pixels,
+               .one_class = j->one_class,
+               .truth = (qat_truth *)objects->truth,
+               .classes = d->targets ? d->targets + (size_t)i * pixels : NULL};
+    for (size_t k = 0; s.classes && k < pixels; k++)
+        s.classes[k] = 0;
+    paint_scene(&s, (uint8_t *)d->values + (size_t)i * d->sample_bytes);
+    objects->count = s.count;
+}
+
+static void paint_tile(void *context, int tile, int thread)
+{
+    const job *j = context;
+    int const first = tile * TILE, count = j->dataset->info.count;
+    for (int i = first; i < count && i < first + TILE; i++)
+        paint_one(j, i, j->space + (size_t)thread * space_of(j->dataset));
+}
+
 static qat_status paint_all(qat_dataset *d, const qat_dataset_options *o, qat_split split,
                             qat_error *err)
 {
     const char *name = d->kind->name;
-    scenes *own = d->own;
-    int const side = d->info.height;
-    size_t const pixels = (size_t)side * (size_t)side;
-    uint64_t const stream = qat_hash(qat_hash_name(name), qat_hash_name(qat_split_name(split)));
-    scene s = {.canvas = {side, malloc(pixels * sizeof *s.canvas.at)},
-               .cover = malloc(pixels * sizeof *s.cover),
-               .one_class = o->one_class};
-    bool const fits = s.canvas.at && s.cover;
-    for (int i = 0; fits && i < d->info.count; i++) {
-        s.rng = qat_rng_at(o->seed, stream, (uint64_t)i);
-        s.truth = (qat_truth *)own->objects[i].truth;
-        s.count = 0;
-        s.classes = d->targets ? d->targets + (size_t)i * pixels : NULL;
-        for (size_t k = 0; s.classes && k < pixels; k++)
-            s.classes[k] = 0;
-        paint_scene(&s, (uint8_t *)d->values + (size_t)i * d->sample_bytes);
-        own->objects[i].count = s.count;
-    }
-    free(s.canvas.at);
-    free(s.cover);
-    return fits ? QAT_OK : qat_out_of_memory(err, name);
+    job j = {.dataset = d,
+             .seed = o->seed,
+             .stream = qat_hash(qat_hash_name(name), qat_hash_name(qat_split_name(split))),
+             .one_class = o->one_class,
+             .space = malloc((size_t)qat_threads() * space_of(d) * sizeof(float))};
+    if (!j.space)
+        return qat_out_of_memory(err, name);
+    qat_parallel((d->info.count - 1) / TILE + 1, paint_tile, &j);
+    free(j.space);
+    return QAT_OK;
 }
 
 static qat_status make_room(qat_dataset *d, qat_error *err)

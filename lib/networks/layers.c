@@ -284,9 +284,11 @@ qat_status qat_net_layers(const qat_net *net, qat_node *x, qat_node **last, qat_
 {
     const qat_recipe *r = net->recipe;
     *last = NULL;
+    char where[QAT_RECIPE_WHERE_MAX];
+    qat_recipe_where(r, "model", "arch", where);
     if (!r->n_layers)
         return qat_fail(err, QAT_ERR_ARGUMENT,
-                        "%s: arch = layers, but there is no [layer.NAME] section", r->source);
+                        "%s: arch = layers, but there is no [layer.NAME] section", where);
     qat_arena arena = {0};
     stack s = {.net = net, .input = x};
     s.ends = qat_arena_array(&arena, (size_t)r->n_layers, sizeof(qat_node *));

@@ -12,13 +12,15 @@ static qat_status check_arch(const qat_recipe *r, qat_error *err)
         return qat_fail(err, QAT_ERR_ARGUMENT,
                         "%s:%d: a [layer.%s] section needs model.arch = layers", r->source,
                         r->layers[0].line, r->layers[0].name);
+    char where[QAT_RECIPE_WHERE_MAX];
     const qat_int_list *filters = &r->model.filters, *strides = &r->model.strides;
+    qat_recipe_where(r, "model", filters->n ? "strides" : "filters", where);
     if (r->model.arch == QAT_ARCH_CONVNET && filters->n == 0)
-        return qat_fail(err, QAT_ERR_ARGUMENT, "%s: model.filters is empty", r->source);
+        return qat_fail(err, QAT_ERR_ARGUMENT, "%s: model.filters is empty", where);
     if (r->model.arch == QAT_ARCH_CONVNET && strides->n != 1 && strides->n != filters->n)
         return qat_fail(err, QAT_ERR_ARGUMENT,
                         "%s: model.strides has %d numbers: give one, or %d as in model.filters",
-                        r->source, strides->n, filters->n);
+                        where, strides->n, filters->n);
     return QAT_OK;
 }
 
@@ -63,8 +65,10 @@ static qat_status build_body(const qat_net *net, qat_node *x, qat_node **last, q
         return qat_net_imported(net, x, NULL, last, err);
     *last = bodies[family](net, x);
     qat_error inner;
+    char where[QAT_RECIPE_WHERE_MAX];
+    qat_recipe_where(net->recipe, "model", "arch", where);
     qat_status const st = qat_graph_check(net->graph, &inner);
-    return st ? qat_fail(err, st, "%s: %s", net->recipe->source, inner.message) : QAT_OK;
+    return st ? qat_fail(err, st, "%s: %s", where, inner.message) : QAT_OK;
 }
 
 const char *qat_net_second(const qat_net *net, int *outputs)
@@ -103,12 +107,12 @@ static qat_status frame_of(qat_input_info *frame, const qat_recipe *recipe, qat_
 
 static qat_status unroll(qat_net *net, qat_shape whole, qat_node **last, qat_error *err)
 {
-    qat_error inner;
-    qat_status const st =
-        *net->auxiliary || *net->second
-            ? qat_fail(&inner, QAT_ERR_UNSUPPORTED, "model.steps: a network with two outputs")
-            : qat_net_unroll(net, (int)net->recipe->model.steps, whole, last, &inner);
-    return st ? qat_fail(err, st, "%s: %s", net->recipe->source, inner.message) : QAT_OK;
+    char where[QAT_RECIPE_WHERE_MAX];
+    qat_recipe_where(net->recipe, "model", "steps", where);
+    if (*net->auxiliary || *net->second)
+        return qat_fail(err, QAT_ERR_UNSUPPORTED, "%s: model.steps: a network with two outputs",
+                        where);
+    return qat_net_unroll(net, (int)net->recipe->model.steps, whole, last, err);
 }
 
 static qat_status check_no_state(const qat_graph *graph, qat_error *err)

@@ -15,14 +15,15 @@
 
 #include "base/arena.h"
 #include "layer/layer.h"
+#include "recipe/recipe.h"
 
 #include <stdio.h>
 #include <string.h>
 
 typedef struct unroller {
+    const qat_recipe *recipe;
     const qat_graph *from;
     int count, steps;
-    bool quantized;
     qat_graph *to;
     qat_node *input;        /* of all steps */
     qat_node **image;       /* by node: in the current step; parameters: in all of them */
@@ -31,9 +32,27 @@ typedef struct unroller {
     bool *carried, *wanted; /* by node: carries read it; the output reads it */
 } unroller;
 
-static qat_status refuse(const qat_node *node, const char *why, qat_error *err)
+/** The layer of the recipe that a node is of; NULL: of none. */
+static const qat_recipe_layer *layer_of(const qat_recipe *r, const qat_node *node)
 {
-    return qat_fail(err, QAT_ERR_ARGUMENT, "layer '%s' (%s): %s", node->name, node->op->name, why);
+    for (int i = 0; i < r->n_layers; i++) {
+        size_t const n = strlen(r->layers[i].name);
+        if (!strncmp(r->layers[i].name, node->name, n) && (!node->name[n] || node->name[n] == '/'))
+            return &r->layers[i];
+    }
+    return NULL;
+}
+
+static qat_status refuse(const unroller *u, const qat_node *node, const char *why, qat_error *err)
+{
+    char where[QAT_RECIPE_WHERE_MAX];
+    const qat_recipe_layer *layer = layer_of(u->recipe, node);
+    if (layer && layer->line)
+        qat_recipe_entry_where(u->recipe, layer, NULL, where);
+    else
+        qat_recipe_where(u->recipe, "model", "steps", where);
+    return qat_fail(err, QAT_ERR_ARGUMENT, "%s: layer '%s' (%s): %s", where, node->name,
+                    node->op->name, why);
 }
 
 static bool is_state(const qat_node *node)
@@ -51,7 +70,7 @@ static void mark(const unroller *u, bool *set)
 }
 
 /** A state has the range of what it becomes. So that must not have the range of a state. */
-static qat_status check_value(const qat_node *carry, qat_error *err)
+static qat_status check_value(const unroller *u, const qat_node *carry, qat_error *err)
 {
     char why[2 * QAT_NAME_MAX + 128];
     const qat_node *value = carry->inputs[0];
@@ -63,7 +82,7 @@ static qat_status check_value(const qat_node *carry, qat_error *err)
              "its value is the state '%s' as it is, but in a quantized network it must have an "
              "observed range of its own, as the result of an add or mul has",
              value->name);
-    return refuse(carry, why, err);
+    return refuse(u, carry, why, err);
 }
 
 /** Find the carries, what they read, and what the last node reads. */
@@ -78,7 +97,7 @@ static qat_status analyse(unroller *u, const qat_node *last, qat_error *err)
             continue;
         const qat_node *state = node->inputs[1];
         if (!is_state(state) || u->carry[state->index])
-            st = refuse(node, "its second input must be a state that no other carry has", err);
+            st = refuse(u, node, "its second input must be a state that no other carry has", err);
         u->carry[state->index] = node;
         u->carried[i] = true;
     }
@@ -88,21 +107,24 @@ static qat_status analyse(unroller *u, const qat_node *last, qat_error *err)
     for (int i = 0; !st && i < u->count; i++) {
         const qat_node *node = qat_graph_node(u->from, i);
         if (is_state(node) && !u->carry[i])
-            st = refuse(node, "no carry says what it is in the next step", err);
+            st = refuse(u, node, "no carry says what it is in the next step", err);
         else if (qat_is_carry(node) && !u->wanted[i])
-            st = refuse(node, "the network's output does not depend on it", err);
-        else if (qat_is_carry(node) && u->quantized)
-            st = check_value(node, err);
+            st = refuse(u, node, "the network's output does not depend on it", err);
+        else if (qat_is_carry(node) && u->recipe->quant.enabled)
+            st = check_value(u, node, err);
         else if (qat_has_role(node, QAT_ROLE_NORM) && u->carried[i] && u->steps > 1)
-            st = refuse(node,
+            st = refuse(u, node,
                         "batch norm cannot come before a state: each step would have other "
                         "statistics; use a bias",
                         err);
     }
-    if (!st && !any)
-        st = qat_fail(err, QAT_ERR_ARGUMENT,
-                      "model.steps = %d, but no layer of the network has a state", u->steps);
-    return st;
+    if (st || any)
+        return st;
+    char where[QAT_RECIPE_WHERE_MAX];
+    qat_recipe_where(u->recipe, "model", "steps", where);
+    return qat_fail(err, QAT_ERR_ARGUMENT,
+                    "%s: model.steps = %d, but no layer of the network has a state", where,
+                    u->steps);
 }
 
 /** Step t of the input. */
@@ -202,7 +224,7 @@ qat_status qat_net_unroll(qat_net *net, int steps, qat_shape whole, qat_node **l
     unroller u = {.from = net->graph,
                   .count = qat_graph_nodes(net->graph),
                   .steps = steps,
-                  .quantized = net->recipe->quant.enabled};
+                  .recipe = net->recipe};
     qat_status const st = unroll(&u, &arena, last, &whole, err);
     qat_arena_free(&arena);
     qat_graph_free(net->graph);

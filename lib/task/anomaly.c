@@ -36,9 +36,11 @@ static qat_status set_input(qat_input_info *input, const qat_recipe *r,
                             const qat_dataset_info *data, qat_error *err)
 {
     int64_t const n = (int64_t)data->height * data->width * data->channels;
+    char where[QAT_RECIPE_WHERE_MAX];
+    qat_recipe_where(r, "model", "task", where);
     if (!takes(NULL, data))
         return qat_fail(err, QAT_ERR_ARGUMENT,
-                        "%s: model.task = anomaly, but samples of %s have no class", r->source,
+                        "%s: model.task = anomaly, but samples of %s have no class", where,
                         data->name);
     input->classes = (int)n; /* of a named network's last layer */
     return QAT_OK;

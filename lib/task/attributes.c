@@ -118,28 +118,37 @@ static void add_losses(const qat_net_ends *net)
 qat_status qat_value_settings(const qat_net_ends *net, const char *what, qat_error *err)
 {
     const qat_recipe *r = net->recipe;
-    const char *key = r->model.output                ? "model.output = softmax"
-                      : r->train.label_smoothing > 0 ? "train.label_smoothing"
-                      : net->auxiliary               ? "model.auxiliary"
-                                                     : NULL;
-    if (!key)
-        return QAT_OK;
-    return qat_fail(err, QAT_ERR_UNSUPPORTED, "%s: %s is for classifiers, but these data have %s",
-                    r->source, key, what);
+    const struct {
+        bool given;
+        const char *section, *key, *value;
+    } keys[] = {{r->model.output != 0, "model", "output", " = softmax"},
+                {r->train.label_smoothing > 0, "train", "label_smoothing", ""},
+                {net->auxiliary != NULL, "model", "auxiliary", ""}};
+    char where[QAT_RECIPE_WHERE_MAX];
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        if (!keys[i].given)
+            continue;
+        qat_recipe_where(r, keys[i].section, keys[i].key, where);
+        return qat_fail(err, QAT_ERR_UNSUPPORTED,
+                        "%s: %s.%s%s is for classifiers, but these data have %s", where,
+                        keys[i].section, keys[i].key, keys[i].value, what);
+    }
+    return QAT_OK;
 }
 
 /** Check that the network has the second head, with the right number of outputs. */
 static qat_status check_value(const qat_net_ends *net, qat_error *err)
 {
     int const outputs = net->input->attributes.outputs;
-    char text[64];
+    char text[64], where[QAT_RECIPE_WHERE_MAX];
+    qat_recipe_where(net->recipe, "attributes", "value", where);
     if (!outputs || (net->second && qat_shape_channels(&net->second->shape) == outputs))
         return QAT_OK;
     if (!net->second)
         return qat_fail(err, QAT_ERR_UNSUPPORTED,
                         "%s: the network has no second head: add a layer named value, or set "
                         "attributes.value = none",
-                        net->recipe->source);
+                        where);
     return qat_fail(err, QAT_ERR_SHAPE, "%s: the layer value gives %s, but %d outputs need [1, %d]",
                     net->recipe->source, qat_shape_text(&net->second->shape, text), outputs,
                     outputs);

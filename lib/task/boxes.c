@@ -32,17 +32,19 @@ static qat_status check(qat_input_info *input, const qat_recipe *recipe,
                         const qat_dataset_info *data, qat_error *err)
 {
     const qat_net_arch *arch = qat_net_arch_of(recipe);
+    char where[QAT_RECIPE_WHERE_MAX];
+    qat_recipe_where(recipe, "model", "arch", where);
     if (data->has_objects == arch->detects)
         return QAT_OK;
     if (!data->has_objects)
         return qat_fail(
             err, QAT_ERR_UNSUPPORTED,
             "%s: model.arch = %s learns boxes, but %s has none: use data.kind = coco or scenes",
-            recipe->source, arch->name, data->name);
+            where, arch->name, data->name);
     return qat_fail(
         err, QAT_ERR_UNSUPPORTED,
         "%s: %s has pictures with boxes, not with a class; model.arch = %s is not a detector",
-        recipe->source, data->name, arch->name);
+        where, data->name, arch->name);
 }
 
 static qat_status open(void **state, const qat_graph *graph, const qat_recipe *recipe,

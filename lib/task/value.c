@@ -39,12 +39,14 @@ static bool takes(const qat_recipe *recipe, const qat_dataset_info *data)
 static qat_status set_input(qat_input_info *input, const qat_recipe *r,
                             const qat_dataset_info *data, qat_error *err)
 {
+    char where[QAT_RECIPE_WHERE_MAX];
+    qat_recipe_where(r, "attributes", "value", where);
     input->attributes = qat_value_range(r);
     input->classes = input->attributes.outputs; /* of a named network's last layer */
     if (input->classes)
         return QAT_OK;
     return qat_fail(err, QAT_ERR_ARGUMENT,
-                    "%s: attributes.value = none, but %s has nothing else to learn", r->source,
+                    "%s: attributes.value = none, but %s has nothing else to learn", where,
                     data->name);
 }
 

@@ -43,9 +43,13 @@ static qat_status check_task(const qat_recipe *student, const char *which,
         student->distill.teacher, which, task->network);
 }
 
-/** Check everything between a sample and the numbers that a network sees, and the classes. */
+/**
+ * Check what a network sees of a sample, and the classes. How pictures of other sizes become
+ * samples may differ: both networks get the student's.
+ */
 static qat_status check_input(const qat_teacher *t, const qat_input_info *student, qat_error *err)
 {
+    static const char *const values[] = {"pixels", "real values", "sounds"};
     const qat_input_info *teacher = &t->restored->checkpoint->input;
     const struct {
         const char *what;
@@ -57,6 +61,10 @@ static qat_status check_input(const qat_teacher *t, const qat_input_info *studen
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (numbers[i].theirs != numbers[i].ours)
             return unequal(t, numbers[i].what, numbers[i].theirs, numbers[i].ours, err);
+    if (teacher->type != student->type)
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "distill.teacher = %s: it takes %s, but the student takes %s",
+                        t->recipe->distill.teacher, values[teacher->type], values[student->type]);
     for (int i = 0; i < QAT_CHANNEL_VALUES; i++) {
         if (teacher->mean[i] != student->mean[i])
             return unequal(t, "mean", (double)teacher->mean[i], (double)student->mean[i], err);
@@ -75,18 +83,18 @@ static qat_node *logits_of(const qat_graph *graph)
     return out->op == &qat_op_softmax ? out->inputs[0] : out;
 }
 
-static qat_status plan(qat_teacher *t, qat_error *err)
+static qat_status plan(qat_teacher *t, int batch, qat_error *err)
 {
     qat_graph *graph = t->restored->float_graph;
     t->logits = logits_of(graph);
     if (t->logits != qat_graph_output_at(graph, 0))
         qat_graph_output(graph, t->logits); /* keeps the value of this node */
-    qat_status st = qat_graph_plan(graph, (int)t->recipe->train.batch, QAT_PLAN_EVAL, err);
+    qat_status st = qat_graph_plan(graph, batch, QAT_PLAN_EVAL, err);
     return st ? st : qat_checkpoint_params(t->restored->checkpoint, graph, err);
 }
 
 qat_status qat_teacher_open(qat_teacher **teacher, const qat_recipe *recipe,
-                            const qat_input_info *input, qat_registry *registry,
+                            const qat_input_info *input, int batch, qat_registry *registry,
                             qat_plugins *plugins, const qat_log *log, qat_error *err)
 {
     char path[512];
@@ -110,7 +118,7 @@ qat_status qat_teacher_open(qat_teacher **teacher, const qat_recipe *recipe,
     if (!st)
         st = check_input(t, input, err);
     if (!st)
-        st = plan(t, err);
+        st = plan(t, batch, err);
     if (st)
         qat_teacher_free(t);
     else

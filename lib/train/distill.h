@@ -8,12 +8,13 @@ typedef struct qat_teacher qat_teacher;
 
 /**
  * Open the float network of the checkpoint that the recipe's distill.teacher names, with its
- * averaged parameters if it has any. It must take the student's inputs and have as many classes.
- * Its ops are those of registry, its plugins must be among the run's (NULL: it has none); both are
- * borrowed. The log (NULL: none) receives what differs in content.
+ * averaged parameters if it has any, for batches of at most `batch` samples. It must take the
+ * student's inputs and have as many classes. Its ops are those of registry, its plugins must be
+ * among the run's (NULL: it has none); both are borrowed. The log (NULL: none) receives what
+ * differs in content.
  */
 qat_status qat_teacher_open(qat_teacher **teacher, const qat_recipe *recipe,
-                            const qat_input_info *input, qat_registry *registry,
+                            const qat_input_info *input, int batch, qat_registry *registry,
                             qat_plugins *plugins, const qat_log *log, qat_error *err);
 void qat_teacher_free(qat_teacher *teacher); /* NULL is fine */
 /** Add input and loss to a training graph that is not planned yet. NULL: see qat_graph_check. */

@@ -384,14 +384,25 @@ static qat_status build_graphs(qat_trainer *t, qat_error *err)
     return st;
 }
 
+/** The most samples that a graph of this process is fed at once. */
+static int largest_part(const qat_trainer *t)
+{
+    int most = t->shards ? 0 : (int)t->recipe->train.batch;
+    for (int i = 0; t->shards && i < t->n_graphs; i++) {
+        qat_samples const s = qat_shards_samples(t->shards, i);
+        most = s.end - s.begin > most ? s.end - s.begin : most;
+    }
+    return most;
+}
+
 /** Find the loss. A teacher may add to it; the graph in the checkpoint does not have this part. */
 static qat_status find_loss(qat_trainer *t, qat_error *err)
 {
     t->loss = qat_graph_find(t->training, QAT_LOSS_NAME);
     if (!*t->recipe->distill.teacher)
         return QAT_OK;
-    qat_status const st = qat_teacher_open(&t->teacher, t->recipe, &t->input, t->registry,
-                                           t->plugins, t->options->log, err);
+    qat_status const st = qat_teacher_open(&t->teacher, t->recipe, &t->input, largest_part(t),
+                                           t->registry, t->plugins, t->options->log, err);
     if (st)
         return st;
     qat_status joined = QAT_OK;

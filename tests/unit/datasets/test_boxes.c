@@ -242,7 +242,10 @@ START_TEST(scenes_are_a_function_of_their_seed)
     enum { SIDE = 64, BYTES = SIDE * SIDE * 3 };
     qat_dataset_options const o = {
         .kind = "scenes", .seed = 3, .train_count = 40, .height = SIDE, .one_class = false};
-    qat_dataset *a = open_set(&o, QAT_SPLIT_TRAIN), *b = open_set(&o, QAT_SPLIT_TRAIN);
+    qat_set_threads(1);
+    qat_dataset *a = open_set(&o, QAT_SPLIT_TRAIN);
+    qat_set_threads(3);
+    qat_dataset *b = open_set(&o, QAT_SPLIT_TRAIN);
     uint8_t x[BYTES], y[BYTES];
     int objects = 0, classes = 0, label;
     for (int i = 0; i < 40; i++) {

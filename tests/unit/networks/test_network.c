@@ -157,7 +157,7 @@ END_TEST
 START_TEST(test_refused_layers)
 {
     qat_input_info const in = input_of(6, 6, 2, 3);
-    refuse("[model]\narch = layers\n", in, "n.ini: arch = layers, but there is no [layer.NAME]");
+    refuse("[model]\narch = layers\n", in, "n.ini:2: arch = layers, but there is no [layer.NAME]");
     refuse(L, in, "n.ini:3: [layer.a]: there is no op");
     refuse(L "op = convd2\n", in, "n.ini:4: [layer.a]: unknown op convd2; the nearest is conv2d");
     refuse(L "op = conv2d\nfilter = 4\n", in,
@@ -172,6 +172,7 @@ START_TEST(test_refused_layers)
     refuse(L "op = relu\nbias = perhaps\n", in,
            "n.ini:5: [layer.a]: bias = perhaps: expected yes or no");
     refuse(L "op = relu\nactivation = rely\n", in, "n.ini:3: ");
+    refuse(L "op = relu\nbias = on\nbatch_norm = off\nactivation = rely\n", in, "'rely'");
     refuse("[layer.a]\nop = relu\n", in, "n.ini:1: a [layer.a] section needs model.arch = layers");
 }
 END_TEST
@@ -186,8 +187,8 @@ START_TEST(test_refused_shapes)
     refuse(L "op = fully_connected\nunits = 3\n[layer.b]\nop = add\ninput = a, input\n", in,
            "n.ini:6: ");
     refuse("[model]\nfilters = 4,5\nstrides = 1,2,3\n", in,
-           "n.ini: model.strides has 3 numbers: give one, or 2 as in model.filters");
-    refuse("[model]\nfilters =\n", in, "n.ini: model.filters is empty");
+           "n.ini:3: model.strides has 3 numbers: give one, or 2 as in model.filters");
+    refuse("[model]\nfilters =\n", in, "n.ini:2: model.filters is empty");
     refuse("[model]\narch = resnet\ndepth = 21\n", in, "n.ini:3: model.depth = 21");
 }
 END_TEST

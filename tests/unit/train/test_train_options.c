@@ -259,6 +259,9 @@ START_TEST(a_teacher_alone_teaches)
     with_teacher(teacher, "teacher");
     must_train_with("student", sets, 6, 0, false);
     ck_assert_double_lt(loss_of("student", 120), loss_of("student", 1) / 3);
+    sets[2] = "train.shards=3"; /* the teacher sees one part at a time, of two sizes */
+    sets[3] = "train.epochs=1";
+    must_train_with("parts", sets, 6, 0, false);
 }
 END_TEST
 
@@ -285,7 +288,12 @@ START_TEST(a_teacher_answers_in_eval_mode)
     const qat_checkpoint *c = r->checkpoint;
     for (int i = 0; i < BATCH * PIXELS; i++)
         x[i] = (float)(i * 37 % 101) / 50 - 1;
-    ck_assert(!qat_teacher_open(&teacher, recipe, &c->input, r->registry, NULL, NULL, NULL));
+    qat_input_info real = c->input;
+    qat_error err;
+    real.type = QAT_SAMPLE_F32;
+    ck_assert(qat_teacher_open(&teacher, recipe, &real, BATCH, r->registry, NULL, NULL, &err));
+    ck_assert_ptr_nonnull(strstr(err.message, "takes pixels, but the student takes real values"));
+    ck_assert(!qat_teacher_open(&teacher, recipe, &c->input, BATCH, r->registry, NULL, NULL, NULL));
     ck_assert(!qat_graph_read(&student, r->registry, c->graph, "student", NULL));
     ck_assert_ptr_nonnull(qat_teacher_join(teacher, student));
     ck_assert(!qat_graph_plan(student, BATCH, QAT_PLAN_TRAIN, NULL));
