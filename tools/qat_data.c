@@ -60,10 +60,10 @@ static uint64_t bytes_of(const char *text)
         return 0;
     unsigned long long bytes = strtoull(text, &end, 10);
     const char *letter = *end ? strchr(letters, *end) : NULL;
-    for (const char *l = letters; letter && l <= letter; l++)
+    uint64_t const most = UINT64_C(1) << 40;
+    for (const char *l = letters; letter && l <= letter && bytes <= most; l++)
         bytes *= 1024;
-    if (end == text || *text == '-' || end[letter != NULL] || bytes < 1 << 16 ||
-        bytes > UINT64_C(1) << 40)
+    if (end == text || *text == '-' || end[letter != NULL] || bytes < 1 << 16 || bytes > most)
         tool_usage(&me, "--shard-size %s: expected bytes in 64K..1024G, such as 256M", text);
     return bytes;
 }

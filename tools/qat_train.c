@@ -343,11 +343,14 @@ static qat_status print_needs(const qat_recipe *recipe, const qat_plugins *opene
 }
 
 /** How many items a comma list has. */
+/** The items between commas that are not blank: a table takes no others as attributes. */
 static int count_items(const char *list)
 {
-    int n = *list != 0;
-    for (; *list; list++)
-        n += *list == ',';
+    int n = 0;
+    for (list += strspn(list, " ,"); *list; list += strspn(list, " ,")) {
+        list += strcspn(list, ",");
+        n++;
+    }
     return n;
 }
 

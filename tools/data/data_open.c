@@ -5,16 +5,18 @@
 #include <glob.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { TEXT_MAX = 8192 };
 
+/** Is it KIND:PATH, or KIND? A file or folder that has the name of a kind is a path. */
 static bool names_kind(const char *text)
 {
     size_t const n = strcspn(text, ":");
     for (int i = 0; i < qat_dataset_kinds(); i++) {
         const char *kind = qat_dataset_kind_name(i);
         if (strlen(kind) == n && strncmp(kind, text, n) == 0)
-            return true;
+            return text[n] || !qat_dataset_kind_needs_path(i) || access(text, F_OK) != 0;
     }
     return false;
 }
@@ -23,7 +25,13 @@ static bool matches(const char *path, const char *pattern)
 {
     char text[TEXT_MAX];
     glob_t g = {0};
-    snprintf(text, sizeof text, "%s%s", path, pattern);
+    size_t n = 0;
+    for (; *path && n < sizeof text - 2; path++) { /* the path stands for itself */
+        if (strchr("\\*?[", *path))
+            text[n++] = '\\';
+        text[n++] = *path;
+    }
+    snprintf(text + n, sizeof text - n, "%s", pattern);
     bool const found = glob(text, GLOB_NOSORT, NULL, &g) == 0;
     globfree(&g);
     return found;

@@ -58,6 +58,14 @@ refuses "a folder of TFRecords" 1 "records is taken as kind tfrecord" "$tools/qa
 refuses "boxes" 1 "only pictures with a class can be packed, not pictures with boxes" \
     "$tools/qat-data" pack scenes boxes --set data.train_count=2 --set data.test_count=2
 refuses "a size" 2 "expected bytes in 64K..1024G" "$tools/qat-data" pack one two --shard-size 5
+refuses "a size that no number holds" 2 "expected bytes in 64K..1024G" \
+    "$tools/qat-data" pack one two --shard-size 18014398509482048K
+mkdir -p "odd/[2024]" && cp one/* "odd/[2024]" && cp -r one list
+check "brackets in a path" "$tools/qat-data" list "odd/[2024]"
+has "are no pattern" "600 training pictures, 80 test pictures" out.txt
+check "a folder with the name of a kind" "$tools/qat-data" list list
+has "is a folder" "600 training pictures, 80 test pictures" out.txt
+rm -r odd list
 refuses "a split" 2 "expected train or test" "$tools/qat-data" list one --only val
 refuses "a command" 2 "expected pack, list or check" "$tools/qat-data" unpack one
 refuses "an option of pack" 2 "no option of pack" "$tools/qat-data" list one --resize 3

@@ -5,6 +5,7 @@
 #include "common/suite.h"
 #include "common/temp.h"
 #include "qat/dataset.h"
+#include "qat/runtime.h"
 
 #include <check.h>
 #include <stdio.h>
