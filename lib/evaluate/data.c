@@ -206,7 +206,7 @@ qat_status qat_central_crop_of(int *millionths, const qat_recipe *recipe, qat_er
 static qat_status check_answers(const qat_input_info *info, const qat_recipe *recipe,
                                 qat_error *err)
 {
-    enum { MAX_CLASSES = 65536 }; /* of a checkpoint */
+    enum { MAX_CLASSES = 65536 }; /* QAT_CHECKPOINT_MAX_CLASSES, which is above this folder */
     if (info->classes <= MAX_CLASSES)
         return QAT_OK;
     return qat_fail(err, QAT_ERR_ARGUMENT,

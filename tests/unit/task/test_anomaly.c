@@ -210,6 +210,7 @@ END_TEST
 START_TEST(a_sample_has_at_most_65536_values)
 {
     qat_recipe *r = recipe_of(DATA MODEL);
+    ck_assert_int_eq(QAT_CHECKPOINT_MAX_CLASSES, 256 * 256);
     for (int more = 0; more < 2; more++) {
         qat_dataset_info const data = {.classes = 10,
                                        .height = 256,
