@@ -22,7 +22,7 @@ static int64_t packed_bytes(const qat_shape *weights, int bits, size_t list)
     size_t const rows = (size_t)weights->dims[0], row = qat_shape_count(weights) / rows;
     size_t bytes = list + rows * (bits < BITS_MOST ? qm_packed_row_bytes(bits, row) : row);
     size_t const trits = QM_MOST_TRITS + rows * qm_packed_row_bytes(QI_TRITS, row);
-    if (bits == 2 && trits < bytes)
+    if (bits == 2 && !list && trits < bytes) /* else four codes are possible */
         bytes = trits;
     return (int64_t)((bytes + QM_ALIGNMENT - 1) / QM_ALIGNMENT * QM_ALIGNMENT);
 }
@@ -222,7 +222,8 @@ static size_t list_bytes(const qat_node *wanted, int bits)
 {
     bool const is_listed = wanted->op == &qat_op_dorefa_weights ||
                            wanted->op == &qat_op_apot_weights || wanted->op == &qat_op_inq_weights;
-    return is_listed ? (size_t)1 << bits : 0;
+    bool const has_three = bits == 2 && wanted->op != &qat_op_dorefa_weights; /* -1, 0, 1 */
+    return is_listed && !has_three ? (size_t)1 << bits : 0;
 }
 
 static qat_status add_weights(const finder *f, qat_node *quantizer, qat_error *err)

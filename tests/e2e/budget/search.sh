@@ -57,7 +57,7 @@ check "kept layers" budget kept --set "budget.flash=$most" --set 'budget.keep=@f
 is "the first layer" "$(of_layer kept conv1 weight_bits) $(of_layer kept conv1 weights_kept)" "8 1"
 is "one that [quant.layer] gives bits" "$(of_layer kept conv2 weight_bits) $(of_layer kept conv2 weights_kept)" "5 1"
 is "another one" "$(of_layer kept conv3 weights_kept)" 0
-for scheme in dorefa:4 apot:4 inq:4 twn:2 bwn:2; do # a layer of a scheme, which has bits of its own
+for scheme in dorefa:4 dorefa:3 apot:4 inq:4 twn:2 bwn:2; do # a layer of a scheme, which has bits of its own
     own=${scheme#*:}
     check "conv2 by ${scheme%:*}" budget scheme --overwrite --set budget.flash=1M --set budget.keep=conv2 --set train.lr=0.001 \
         --set "quant.layer conv2.weight_ranges=${scheme%:*}" --set "quant.layer conv2.weight_bits=$((own == 2 ? 8 : own))" \
