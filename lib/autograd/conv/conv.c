@@ -27,7 +27,8 @@ static void flatten(qat_conv *c)
 {
     qat_window *w = &c->window;
     size_t const pixels = (size_t)c->batch * (size_t)w->in_h * (size_t)w->in_w;
-    if (w->kernel_h * w->kernel_w * w->stride_h * w->stride_w > 1 || pixels > INT32_MAX)
+    if (w->kernel_h > 1 || w->kernel_w > 1 || w->stride_h > 1 || w->stride_w > 1 ||
+        pixels > INT32_MAX)
         return;
     c->batch = 1;
     w->in_h = w->out_h = (int)pixels;

@@ -41,6 +41,12 @@ extern const qat_op qat_op_conv2d, qat_op_depthwise_conv2d, qat_op_fully_connect
 #define QAT_ACTIVATION_OP(op, ...) extern const qat_op qat_op_##op;
 QAT_ACTIVATIONS(QAT_ACTIVATION_OP)
 
+/** A count as fan_in or fan_out of a qat_param_def: 1..INT32_MAX. */
+static inline int qat_fan(int64_t count)
+{
+    return count < 1 ? 1 : count > INT32_MAX ? INT32_MAX : (int)count;
+}
+
 /** All float ops, in a list that ends with NULL (float_ops.c). */
 extern const qat_op *const qat_float_ops[];
 

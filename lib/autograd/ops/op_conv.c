@@ -15,7 +15,7 @@ static int conv_params(const qat_node *node, qat_param_def *defs, qat_error *err
         .shape = QAT_SHAPE(c.filters, c.window.kernel_h, c.window.kernel_w, c.channels / c.groups),
         .init = QAT_INIT_HE,
         .fan_in = c.depth,
-        .fan_out = c.window.kernel_h * c.window.kernel_w * (c.filters / c.groups),
+        .fan_out = qat_fan((int64_t)c.window.kernel_h * c.window.kernel_w * (c.filters / c.groups)),
         .trainable = true,
         .decay = true};
     return 1;

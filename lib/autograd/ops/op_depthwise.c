@@ -69,7 +69,7 @@ static int depthwise_params(const qat_node *node, qat_param_def *defs, qat_error
                               .shape = QAT_SHAPE(1, d.w.kernel_h, d.w.kernel_w, (int)d.outputs),
                               .init = QAT_INIT_HE,
                               .fan_in = taps,
-                              .fan_out = taps * (int)d.multiplier,
+                              .fan_out = qat_fan(taps * (int64_t)d.multiplier),
                               .trainable = true,
                               .decay = true};
     return 1;

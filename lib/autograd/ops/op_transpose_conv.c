@@ -112,9 +112,7 @@ static int transposed_params(const qat_node *node, qat_param_def *defs, qat_erro
         (qat_param_def){.name = "weights",
                         .shape = QAT_SHAPE(t.v.channels, w->kernel_h, w->kernel_w, t.v.filters),
                         .init = QAT_INIT_HE,
-                        .fan_in = seen < 1           ? 1
-                                  : seen < INT32_MAX ? (int)seen
-                                                     : INT32_MAX,
+                        .fan_in = qat_fan((int64_t)seen),
                         .fan_out = t.v.depth,
                         .trainable = true,
                         .decay = true};
@@ -154,7 +152,7 @@ static void transposed_backward(qat_node *node, const qat_run *run)
     if (x->grad) {
         turn_weights(&t, w);
         qat_conv_forward(&t.v, node->grad, t.weights, t.dx, node->scratch);
-        qat_vector_add_scaled(x->grad, t.dx, 1, qat_shape_count(&x->shape));
+        qat_accumulate(x->grad, t.dx, qat_shape_count(&x->shape));
     }
 }
 

@@ -455,6 +455,32 @@ START_TEST(same_padding_puts_the_extra_pixel_last)
 }
 END_TEST
 
+/* The product of its sizes leaves int32; it is not a convolution without a window. */
+START_TEST(a_window_may_be_large)
+{
+    static const int sides[] = {216, 256};
+    for (size_t k = 0; k < sizeof sides / sizeof *sides; k++) {
+        int const side = sides[k];
+        size_t const n = (size_t)side * (size_t)side;
+        char attrs[80];
+        snprintf(attrs, sizeof attrs, "filters=2 kernel=%d stride=%d padding=valid", side, side);
+        struct single s = single_op("conv2d", attrs, QAT_SHAPE(1, side, side, 1));
+        qat_node *w = qat_graph_find(s.graph, "node/weights");
+        float *x = malloc(n * sizeof *x);
+        ck_assert(x && qat_shape_count(&s.node->shape) == 2);
+        for (size_t i = 0; i < n; i++) {
+            x[i] = 1;
+            w->value[i] = 1;
+            w->value[n + i] = 2;
+        }
+        run_single(&s, x);
+        ck_assert(s.node->value[0] == (float)n && s.node->value[1] == (float)(2 * n));
+        free(x);
+        qat_graph_free(s.graph);
+    }
+}
+END_TEST
+
 static void assert_all(const qat_real *values, const qat_shape *shape, float value)
 {
     for (size_t i = 0; i < qat_shape_count(shape); i++)
@@ -738,6 +764,7 @@ int main(void)
     tcase_add_test(tcase, large_arguments_do_not_overflow);
     tcase_add_test(tcase, max_pool_sends_the_gradient_to_the_first_maximum);
     tcase_add_test(tcase, same_padding_puts_the_extra_pixel_last);
+    tcase_add_test(tcase, a_window_may_be_large);
     tcase_add_test(tcase, a_window_that_sees_only_padding_gives_zero);
     tcase_add_test(tcase, batch_norm_averages_start_with_the_first_batch);
     tcase_add_test(tcase, batch_norm_averages_follow_the_momentum);
