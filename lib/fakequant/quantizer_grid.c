@@ -50,7 +50,8 @@ qat_qparams qat_scale_qparams(const qat_grid *grid, double s, double a)
 qat_qparams qat_range_qparams(const qat_grid *grid, float min, float max)
 {
     float const bound = -min > max ? -min : max;
-    if (grid->symmetric && middle_of(grid) == 0 && !grid->power_of_two)
+    bool const has_exponent = grid->power_of_two && bound > 0;
+    if (grid->symmetric && middle_of(grid) == 0 && !has_exponent)
         return qat_choose_symmetric(bound, grid->hi);
     if (grid->symmetric) {
         min = -bound;

@@ -49,6 +49,18 @@ START_TEST(test_powers_of_two)
 }
 END_TEST
 
+/* A channel of zeros has no scale to round; its code of 0 is that of all channels. */
+START_TEST(test_zeros_by_powers_of_two)
+{
+    qat_grid const grid = {
+        .bits = 8, .lo = -127, .hi = 127, .symmetric = true, .power_of_two = true};
+    qat_qparams const p = qat_range_qparams(&grid, 0, 0);
+    ck_assert_int_eq(p.zero_point, 0);
+    ck_assert_int_eq(qat_code(&p, 0), 0);
+    ck_assert_int_eq(qat_range_qparams(&grid, -1, 0.5f).zero_point, 0);
+}
+END_TEST
+
 /* lo - a / s on a tie: half away from zero, on the layout's own codes (docs/arithmetic.md, 16). */
 START_TEST(test_zero_point_ties)
 {
@@ -265,6 +277,7 @@ int main(void)
     tcase_add_checked_fixture(tc, bench_setup, bench_teardown);
     tcase_add_test(tc, test_tqt_start);
     tcase_add_test(tc, test_powers_of_two);
+    tcase_add_test(tc, test_zeros_by_powers_of_two);
     tcase_add_test(tc, test_zero_point_ties);
     tcase_add_test(tc, test_phases);
     tcase_add_test(tc, test_limits);
