@@ -29,7 +29,7 @@ enum { FGQ_GROUP = 4 };
 
 static const float TWN_THRESHOLD = 0.7f;
 
-/** How a group becomes values: |w| above the threshold becomes alpha, else 0. */
+/** How a group becomes values: |w| above the threshold becomes alpha, else 0. NaN gives NaN. */
 typedef struct magnitude {
     float alpha, threshold;
 } magnitude;
@@ -74,7 +74,7 @@ static float mean_absolute(const qat_node *node, const qat_weight_view *view, in
 static magnitude magnitude_of(const qat_node *node, const qat_weight_view *view, int channel)
 {
     float const mean = mean_absolute(node, view, channel);
-    if (node->op == &qat_op_bwn_weights)
+    if (node->op == &qat_op_bwn_weights || !isfinite(mean))
         return (magnitude){mean, -1};
     float const threshold = TWN_THRESHOLD * mean;
     return (magnitude){mean_above(node, view, channel, threshold), threshold};
@@ -112,7 +112,8 @@ static void scale_group(const float *w, float *y, int n)
             taken = k;
         }
     }
-    memset(y, 0, (size_t)n * sizeof *y);
+    for (int i = 0; i < n; i++)
+        y[i] = isnan(sum) ? NAN : 0;
     for (int k = 0; k < taken; k++)
         y[order[k]] = w[order[k]] < 0 ? -(float)alpha : (float)alpha;
 }

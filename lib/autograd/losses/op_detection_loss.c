@@ -120,8 +120,11 @@ static double class_loss(const struct detection *d, size_t anchor, qat_real clas
 {
     const qat_real *z = d->node->inputs[SCORES]->value + anchor * d->scores;
     qat_real *slope = d->slope + anchor * d->scores;
-    if (!(class < (qat_real)(d->scores + is_sigmoid(d))))
+    if (!(class < (qat_real)(d->scores + is_sigmoid(d)))) {
+        for (size_t k = 0; k < d->scores; k++)
+            slope[k] = (qat_real)NAN;
         return (double)NAN;
+    }
     int64_t const own =
         (int64_t) class - is_sigmoid(d); /* -1: the background of sigmoid, which has no score */
     return is_sigmoid(d) ? sigmoid_loss(z, slope, d->scores, own)

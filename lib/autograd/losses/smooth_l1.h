@@ -11,10 +11,10 @@ static inline double qat_smooth_l1(double d, double beta)
     return off < beta ? off * off / (2 * beta) : off - beta / 2;
 }
 
-/** Its derivative: d / beta for |d| < beta, else the sign of d. */
+/** Its derivative: d / beta for |d| < beta, else the sign of d; NaN of NaN. */
 static inline qat_real qat_smooth_l1_slope(qat_real d, qat_real beta)
 {
-    return QAT_FABS(d) < beta ? d / beta : d > 0 ? 1 : -1;
+    return QAT_FABS(d) < beta ? d / beta : d > 0 ? 1 : d < 0 ? -1 : d;
 }
 
 #endif
