@@ -74,10 +74,7 @@ static void store_codes(const struct output_stage *o, int first, int channels, c
             (int64_t)sums[i] * o->one + qi_value_at(o->bias_of->type, o->bias, (size_t)channel);
         int32_t const scaled = scaled_to_output(o, acc, o->per_channel ? channel : 0);
         int64_t const code = (int64_t)scaled + o->zero_point;
-        qat_exact_store(o->y, codes, at + (size_t)i,
-                        (int32_t)(code < o->lo   ? o->lo
-                                  : code > o->hi ? o->hi
-                                                 : code));
+        qat_exact_store_clamped(o->y, codes, at + (size_t)i, code, o->lo, o->hi);
     }
 }
 

@@ -74,8 +74,7 @@ static void requantize_sample(const qat_exact_call *call, int sample)
     for (size_t i = 0; i < qat_qtensor_count(y); i++) {
         int32_t const difference = qat_exact_code(x, from, i) - x->zero_point;
         int64_t const value = qat_rounded(op->rounding, difference, p[0], p[1]);
-        int64_t const code = value + y->zero_point;
-        qat_exact_store(y, to, i, (int32_t)(code < p[2] ? p[2] : code > p[3] ? p[3] : code));
+        qat_exact_store_clamped(y, to, i, value + y->zero_point, p[2], p[3]);
     }
 }
 

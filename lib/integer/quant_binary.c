@@ -42,7 +42,7 @@ static qat_status emit_even_add(const qat_emit *e, const char *op, qat_error *er
 static qat_status emit_negated(const qat_emit *e, int *index, qat_error *err)
 {
     enum { CODES = 256 };
-    qat_qtensor t = e->graph->tensors[e->inputs[1]];
+    qat_qtensor t = qat_part_like(&e->graph->tensors[e->inputs[1]], e->name, "negated");
     uint8_t codes[CODES];
     int32_t lo, hi;
     qat_tensor_codes(&t, &lo, &hi);
@@ -52,9 +52,6 @@ static qat_status emit_negated(const qat_emit *e, int *index, qat_error *err)
     t.zero_point = lo + hi - t.zero_point;
     t.range_max = -t.range_min;
     t.range_min = least;
-    t.data = NULL;
-    t.source_index = -1;
-    qat_part_name(t.name, e->name, "negated");
     *index = qat_qgraph_tensor(e->graph, &t, err);
     qat_status const st = qat_append_status(*index, err);
     qat_emit one = *e;
@@ -212,10 +209,7 @@ static void combine_sample(const qat_exact_call *call, int sample, operand_fn *o
             int32_t const value = combine(op, operand_at(call, 0, a, at_a, table_a, operand),
                                           operand_at(call, 1, b, at_b, table_b, operand));
             int64_t const code = (int64_t)value + y->zero_point;
-            qat_exact_store(y, out, row * width + i,
-                            (int32_t)(code < lo   ? lo
-                                      : code > hi ? hi
-                                                  : code));
+            qat_exact_store_clamped(y, out, row * width + i, code, lo, hi);
         }
     }
 }

@@ -35,13 +35,11 @@ static void fill_table(const qat_qtensor *x, const qat_qtensor *y, uint8_t codes
 static qat_status bring_to_scale(const qat_emit *e, int i, int *index, qat_error *err)
 {
     qat_qtensor const x = e->graph->tensors[e->inputs[i]], y = e->graph->tensors[e->output];
-    qat_qtensor t = y;
     char part[24];
     snprintf(part, sizeof part, "input%d", i);
-    qat_part_name(t.name, e->name, part);
+    qat_qtensor t = qat_part_like(&y, e->name, part);
     t.rank = x.rank;
     memcpy(t.dims, x.dims, sizeof t.dims);
-    t.source_index = -1;
     *index = qat_qgraph_tensor(e->graph, &t, err);
     qat_status const st = qat_append_status(*index, err);
     if (st)

@@ -238,7 +238,7 @@ qat_status qat_emit_hard_swish(const qat_emit *e, qat_error *err)
         return st;
     if (p.output.shift > 0 || p.output.shift < -15)
         return qat_fail(err, QAT_ERR_UNSUPPORTED,
-                        "%s: hard_swish from scale %g to %g: their ratio is outside 2^-8..128",
+                        "%s: hard_swish from scale %g to %g: their ratio is outside 2^-9..128",
                         e->name, (double)x, (double)y);
     return emit_integer_table(e, hard_swish_of, &p, err);
 }

@@ -19,35 +19,39 @@
 
 /* ------------------------------------------------------------------ appending the ops */
 
-/** A tensor like the input, without its last dimension. */
-static qat_status append_like(const qat_fused_layer *layer, qat_qtensor *t, const char *part,
-                              int *tensor, qat_error *err)
+/** A part of the layer like the input, without its last dimension. */
+static qat_qtensor part_like_input(const qat_fused_layer *layer, const char *part)
 {
-    t->rank--;
-    t->dims[t->rank] = 1;
-    t->border = QI_BORDER_NONE;
-    t->source_index = -1;
-    qat_part_name(t->name, layer->head->name, part);
+    const qat_qtensor *x = &layer->graph->tensors[layer->inputs[0]];
+    qat_qtensor t = qat_part_like(x, layer->head->name, part);
+    t.rank--;
+    t.dims[t.rank] = 1;
+    return t;
+}
+
+static qat_status append(const qat_fused_layer *layer, const qat_qtensor *t, int *tensor,
+                         qat_error *err)
+{
     *tensor = qat_qgraph_tensor(layer->graph, t, err);
     return qat_append_status(*tensor, err);
 }
 
 static qat_status append_codes(const qat_fused_layer *layer, int *tensor, qat_error *err)
 {
-    qat_qtensor t = layer->graph->tensors[layer->inputs[0]];
-    return append_like(layer, &t, "codes", tensor, err);
+    qat_qtensor const t = part_like_input(layer, "codes");
+    return append(layer, &t, tensor, err);
 }
 
 static qat_status append_numbers(const qat_fused_layer *layer, const char *part, qi_type type,
                                  int *tensor, qat_error *err)
 {
-    qat_qtensor t = layer->graph->tensors[layer->inputs[0]];
+    qat_qtensor t = part_like_input(layer, part);
     t.type = type;
     t.bits = 8 * (int)qi_type_bytes(type);
     t.scale = 1;
     t.zero_point = 0;
     t.range_min = t.range_max = 0;
-    return append_like(layer, &t, part, tensor, err);
+    return append(layer, &t, tensor, err);
 }
 
 /** From codes to numbers, as the float layer rounds. */

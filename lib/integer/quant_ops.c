@@ -10,6 +10,7 @@
 #include "infer/arithmetic/fixedpoint.h"
 #include "layer/layer.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -81,7 +82,7 @@ qat_status qat_require_same_grid(const qat_emit *e, const char *op, int i, qat_e
     if (same_codes && (e->profile == QAT_PROFILE_TFLITE || qat_same_grid(x, y)))
         return QAT_OK;
     return qat_fail(err, QAT_ERR_ARGUMENT,
-                    "%s: %s keeps codes, but its input has scale %g, zero-point %d and its output "
+                    "%s: %s keeps codes, but its input has scale %g, zero_point %d and its output "
                     "%g, %d",
                     e->name, op, (double)x->scale, (int)x->zero_point, (double)y->scale,
                     (int)y->zero_point);
@@ -129,7 +130,7 @@ void qat_window_pads(const qat_window *w, const qat_qtensor *x, const qat_qtenso
 void qat_requantize_multiplier(double real, int32_t *mult, int32_t *shift)
 {
     int exponent;
-    qat_quantize_multiplier(real, mult, &exponent);
+    qat_quantize_multiplier(real > DBL_MAX ? DBL_MAX : real, mult, &exponent);
     if (exponent > 30) {
         *mult = INT32_MAX;
         exponent = 30;
@@ -186,6 +187,18 @@ void qat_part_name(char name[QAT_NAME_MAX], const char *layer, const char *part)
     snprintf(name, QAT_NAME_MAX, "%.*s/%s", QAT_NAME_MAX - 24, layer, part);
 }
 
+qat_qtensor qat_part_like(const qat_qtensor *like, const char *layer, const char *part)
+{
+    qat_qtensor t = *like;
+    t.data = NULL;
+    t.source_index = -1;
+    t.border = QI_BORDER_NONE;
+    t.is_state = false;
+    t.next = 0;
+    qat_part_name(t.name, layer, part);
+    return t;
+}
+
 /* ------------------------------------------------------------------ exact evaluation */
 
 struct each {
@@ -236,6 +249,12 @@ int32_t qat_exact_code(const qat_qtensor *t, const void *codes, size_t i)
 void qat_exact_store(const qat_qtensor *t, void *codes, size_t i, int32_t code)
 {
     qat_store_code(t->type, codes, i, code);
+}
+
+void qat_exact_store_clamped(const qat_qtensor *t, void *codes, size_t i, int64_t code, int32_t lo,
+                             int32_t hi)
+{
+    qat_exact_store(t, codes, i, (int32_t)(code < lo ? lo : code > hi ? hi : code));
 }
 
 double qat_requantized_quanta(double m)

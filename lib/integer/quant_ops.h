@@ -170,6 +170,9 @@ int qat_pad_before(int in, int out, int kernel, int stride, int dilation);
 void qat_requantize_multiplier(double real, int32_t *mult, int32_t *shift);
 /** "<layer>/<part>", cut to fit. */
 void qat_part_name(char name[QAT_NAME_MAX], const char *layer, const char *part);
+/** An activation inside a layer, "<layer>/<part>", with the type, the grid and the dims of `like`.
+ */
+qat_qtensor qat_part_like(const qat_qtensor *like, const char *layer, const char *part);
 /** The status of a failed append (index < 0), from what it wrote to err. */
 qat_status qat_append_status(int index, const qat_error *err);
 
@@ -246,6 +249,9 @@ uint8_t *qat_exact_out(const qat_exact_call *call, int sample);
 /** Code i of a tensor's codes, of at most 32 bits; and its store. */
 int32_t qat_exact_code(const qat_qtensor *t, const void *codes, size_t i);
 void qat_exact_store(const qat_qtensor *t, void *codes, size_t i, int32_t code);
+/** The same of a code that is first limited to lo..hi. */
+void qat_exact_store_clamped(const qat_qtensor *t, void *codes, size_t i, int64_t code, int32_t lo,
+                             int32_t hi);
 /** difference[byte] = q - zero_point for the code that a byte of the tensor stands for. */
 void qat_exact_differences(const qat_qtensor *t, int32_t difference[256]);
 /** acc M rounded to even, in float32; far beyond every code if it is large. QI_ROUND_EVEN. */

@@ -19,11 +19,23 @@
 #include "infer/arithmetic/fixedpoint.h"
 #include "integer/quant_ops.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 enum { HEIGHT_AND_WIDTH = 1 << 1 | 1 << 2 }; /* axis mask of [N, H, W, C] */
 
 /* ------------------------------------------------------------------ appending the ops */
+
+/** Sums of `count` codes of x fit int32, as the engine asks. */
+static qat_status check_sums(const qat_emit *e, const char *op, int64_t count, qat_error *err)
+{
+    const qat_qtensor *x = &e->graph->tensors[e->inputs[0]];
+    int64_t const largest = x->type == QI_S16 ? -(int64_t)INT16_MIN : UINT8_MAX;
+    if (count <= INT32_MAX / largest)
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_NUMERIC,
+                    "%s: %s adds %" PRId64 " codes, whose sum can leave int32", e->name, op, count);
+}
 
 qat_status qat_emit_pool(const qat_emit *e, const char *op, const qat_window *w, qat_error *err)
 {
@@ -37,7 +49,9 @@ qat_status qat_emit_pool(const qat_emit *e, const char *op, const qat_window *w,
     bool const averages = strcmp(op, "average_pool2d") == 0;
     qi_rounding const usual = e->profile == QAT_PROFILE_ONNX ? QI_ROUND_EVEN : QI_ROUND_NONE;
     qi_rounding const rounding = averages ? qat_emit_rounding(e, usual) : QI_ROUND_NONE;
-    qat_status const st = qat_require_same_grid(e, op, 0, err);
+    qat_status st = qat_require_same_grid(e, op, 0, err);
+    if (!st && averages)
+        st = check_sums(e, op, (int64_t)w->kernel_h * w->kernel_w, err);
     return st ? st : qat_emit_op(e, op, rounding, 8, params, 0, err);
 }
 
@@ -48,6 +62,9 @@ qat_status qat_emit_mean(const qat_emit *e, unsigned axis_mask, qat_error *err)
     for (int i = 0; i < x->rank; i++)
         if (axis_mask >> i & 1u)
             n *= x->dims[i];
+    qat_status const st = check_sums(e, "mean", n, err);
+    if (st)
+        return st;
     int const k = qi_bit_length((uint64_t)n) - 1;
     int32_t params[5] = {(int32_t)axis_mask};
     qat_emit_clamp(e, &params[3], &params[4]);
@@ -92,7 +109,7 @@ static int pad_after(int in, int out, int kernel, int stride, int before)
 static qat_status emit_padded(const qat_emit *e, const qat_window *w, int *index, qat_error *err)
 {
     const qat_qtensor *x = &e->graph->tensors[e->inputs[0]];
-    qat_qtensor t = *x;
+    qat_qtensor t = qat_part_like(x, e->name, "padded");
     int32_t params[PAD_PARAMS] = {0};
     params[PAD_BEFORE + 1] = w->pad_top;
     params[PAD_BEFORE + 2] = w->pad_left;
@@ -101,8 +118,6 @@ static qat_status emit_padded(const qat_emit *e, const qat_window *w, int *index
     params[PAD_VALUE] = x->zero_point;
     for (int i = 1; i <= 2; i++)
         t.dims[i] += params[PAD_BEFORE + i] + params[PAD_AFTER + i];
-    qat_part_name(t.name, e->name, "padded");
-    t.source_index = -1;
     *index = qat_qgraph_tensor(e->graph, &t, err);
     qat_status const st = qat_append_status(*index, err);
     if (st)
@@ -291,8 +306,7 @@ static void mean_sample(const qat_exact_call *call, int sample)
         int64_t const value = call->op->rounding == QI_ROUND_EVEN
                                   ? qat_exact_even((float)sum, p[1], p[2])
                                   : qat_rounded(call->op->rounding, sum, p[1], p[2]);
-        int64_t const code = value + y->zero_point;
-        qat_exact_store(y, out, k, (int32_t)(code < p[3] ? p[3] : code > p[4] ? p[4] : code));
+        qat_exact_store_clamped(y, out, k, value + y->zero_point, p[3], p[4]);
     }
 }
 
