@@ -8,7 +8,7 @@
  *
  * z and raw are read from values, or, after integer forward, from notes (fold_notes.h).
  */
-#include "autograd/graph/engine.h"
+#include "autograd/graph/backend.h"
 #include "autograd/loops/column_sums.h"
 #include "autograd/loops/tail.h"
 #include "autograd/loops/tiles.h"

@@ -23,7 +23,7 @@
  * After integer forward, backward reads z and raw from notes (fold_notes.h). This file has the op,
  * its phases and its scratch; fold_channels.c and fold_values.c have the arithmetic.
  */
-#include "autograd/graph/engine.h"
+#include "autograd/graph/backend.h"
 #include "autograd/graph/shared.h"
 #include "autograd/loops/tail.h"
 #include "autograd/loops/tiles.h"

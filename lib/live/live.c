@@ -10,7 +10,7 @@
  * pool has no integers for two grids.
  */
 #include "live/live.h"
-#include "autograd/graph/engine.h"
+#include "autograd/graph/backend.h"
 #include "autograd/graph/shared.h"
 #include "autograd/loops/tail.h"
 #include "fakequant/ops.h"
@@ -412,20 +412,20 @@ static void free_graph(void *context)
     free(f);
 }
 
-static const qat_engine engine = {.plan = plan,
-                                  .has_codes = has_codes,
-                                  .reads_codes = reads_codes,
-                                  .always = always,
-                                  .makes_codes = makes_codes,
-                                  .note_bytes = note_bytes,
-                                  .last_reader = last_reader,
-                                  .outlives_backward = outlives_backward,
-                                  .begin = begin,
-                                  .forward_sums = forward_sums,
-                                  .forward = run_node,
-                                  .decode = decode,
-                                  .status = status,
-                                  .free = free_graph};
+static const qat_backend backend = {.plan = plan,
+                                    .has_codes = has_codes,
+                                    .reads_codes = reads_codes,
+                                    .always = always,
+                                    .makes_codes = makes_codes,
+                                    .note_bytes = note_bytes,
+                                    .last_reader = last_reader,
+                                    .outlives_backward = outlives_backward,
+                                    .begin = begin,
+                                    .forward_sums = forward_sums,
+                                    .forward = run_node,
+                                    .decode = decode,
+                                    .status = status,
+                                    .free = free_graph};
 
 qat_status qat_integer_forward(qat_graph *training, qat_error *err)
 {
@@ -440,13 +440,13 @@ qat_status qat_integer_forward(qat_graph *training, qat_error *err)
     f->graph = training;
     f->options = o;
     f->start = o->weight_delay > o->activation_delay ? o->weight_delay : o->activation_delay;
-    qat_graph_set_engine(training, &engine, f);
+    qat_graph_set_backend(training, &backend, f);
     return QAT_OK;
 }
 
 const uint8_t *qat_integer_codes(const qat_node *node, qat_qparams *p)
 {
-    const fwd_graph *f = qat_graph_engine(node->graph, &engine);
+    const fwd_graph *f = qat_graph_backend(node->graph, &backend);
     const fwd_codes *codes = f ? fwd_codes_of(f, node) : NULL;
     if (!codes || !codes->live)
         return NULL;

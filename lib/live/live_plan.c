@@ -7,7 +7,7 @@
  *     fake_quant <- relu.. <- a node that has codes                     REQUANTIZE
  *     fake_quant <- input                                               INPUT
  */
-#include "autograd/graph/engine.h"
+#include "autograd/graph/backend.h"
 #include "autograd/loops/tiles.h"
 #include "base/arena.h"
 #include "fakequant/ops.h"

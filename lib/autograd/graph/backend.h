@@ -1,35 +1,36 @@
 /**
- * An engine is another way to compute the values of a graph. A graph with an engine is planned,
- * differentiated and updated like any other. In a run in which the engine takes part, it computes
+ * A backend is another way to compute the values of a graph. A graph with a backend is planned,
+ * differentiated and updated like any other. In a run in which the backend takes part, it computes
  * each node that forward would have run, in the graph's order:
  *
- *     plan -> engine.plan          run -> engine.begin: no  -> node->op->forward, and its tail
- *                                                       yes -> engine.forward, which may call
+ *     plan -> backend.plan          run -> backend.begin: no  -> node->op->forward, and its tail
+ *                                                       yes -> backend.forward, which may call
  *                                                              qat_node_forward
  *
- * The engine leaves everything that backward reads (values, the op's scratch) as the op would have.
+ * The backend leaves everything that backward reads (values, the op's scratch) as the op would
+ * have.
  *
- * The engine may give nodes codes: one byte per value, from which the reals can be made again. If
+ * The backend may give nodes codes: one byte per value, from which the reals can be made again. If
  * it takes part in every run, a training plan (QAT_PLAN_TRAIN) keeps only the codes of such a node.
  * Its value is made again for each reader and is meaningless afterwards (codes.c).
  *
- * In such a plan the engine may also give nodes notes: memory that lasts from a node's forward to
+ * In such a plan the backend may also give nodes notes: memory that lasts from a node's forward to
  * its backward. Backward then reads the notes instead of some values, and those values need no
  * memory.
  */
-#ifndef QAT_AUTOGRAD_ENGINE_H
-#define QAT_AUTOGRAD_ENGINE_H
+#ifndef QAT_AUTOGRAD_BACKEND_H
+#define QAT_AUTOGRAD_BACKEND_H
 
 #include "qat/graph.h"
 
 enum { CORE_CODES_SLACK = 64 }; /* QI_SLACK of lib/infer */
 
-typedef struct qat_engine {
+typedef struct qat_backend {
     /** Called when shapes are known and memory is not yet planned. */
     qat_status (*plan)(void *context, qat_graph *graph, qat_error *err);
     /**
      * Valid after plan. has_codes: does this node have codes? reads_codes: will node, in forward,
-     * read an input's codes instead of its value? always: does the engine take part in every run?
+     * read an input's codes instead of its value? always: does the backend take part in every run?
      */
     bool (*has_codes)(const void *context, const qat_node *node);
     bool (*reads_codes)(const void *context, const qat_node *node, int input);
@@ -46,23 +47,24 @@ typedef struct qat_engine {
     bool (*outlives_backward)(const void *context, const qat_node *node);
     /** Set node->value from its codes. */
     void (*decode)(void *context, const qat_node *node);
-    /** Does the engine take part in this run? */
+    /** Does the backend take part in this run? */
     bool (*begin)(void *context, const qat_run *run);
+    /** The sums of a node that adds up over samples (shared.h). NULL: those of its op. */
+    int (*forward_sums)(void *context, qat_node *node, const qat_run *run, double **sums);
     /**
      * Compute node and the tail that it runs. In the graph of a shard, a node that adds up over
-     * samples (shared.h) has had its forward_sums, which is the engine's if it has one.
+     * samples has had its forward_sums.
      */
-    int (*forward_sums)(void *context, qat_node *node, const qat_run *run, double **sums);
     void (*forward)(void *context, qat_node *node, const qat_run *run);
     /** The first error since the last begin, if there was one. */
     qat_status (*status)(const void *context, qat_error *err);
     void (*free)(void *context);
-} qat_engine;
+} qat_backend;
 
-/** Set the engine before planning. context is freed with the graph. */
-void qat_graph_set_engine(qat_graph *graph, const qat_engine *engine, void *context);
-/** The engine's context if the graph has this engine, else NULL. */
-void *qat_graph_engine(const qat_graph *graph, const qat_engine *engine);
+/** Set the backend before planning. context is freed with the graph. */
+void qat_graph_set_backend(qat_graph *graph, const qat_backend *backend, void *context);
+/** The backend's context if the graph has this backend, else NULL. */
+void *qat_graph_backend(const qat_graph *graph, const qat_backend *backend);
 
 /** Run the node's own forward, with its tail (tail.h). */
 void qat_node_forward(qat_node *node, const qat_run *run);

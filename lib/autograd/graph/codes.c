@@ -1,5 +1,5 @@
 /**
- * Values that are kept as codes: one byte each instead of four (engine.h). In a training plan the
+ * Values that are kept as codes: one byte each instead of four (backend.h). In a training plan the
  * reals of such a node have memory only while a node reads them. They are made again each time:
  *
  *     node x                codes  [m ......................................... 2n - 1 - i]
@@ -8,7 +8,7 @@
  *                                       forward, unless     backward
  *                                       it reads codes
  *
- * m is where the codes are made: i, or before (engine.h, makes_codes).
+ * m is where the codes are made: i, or before (backend.h, makes_codes).
  *
  * Neighbouring nodes whose only data input is the same (the two convolutions of a two_pass layer)
  * share its reals in backward. The later node runs first and makes them.
@@ -21,27 +21,27 @@
 
 static bool reads_codes(const qat_graph *graph, const qat_node *node, int input)
 {
-    return graph->engine->reads_codes(graph->engine_context, node, input);
+    return graph->backend->reads_codes(graph->backend_context, node, input);
 }
 
-/** Does the plan keep only what the engine wants of values? */
+/** Does the plan keep only what the backend wants of values? */
 static bool keeps_for_itself(const qat_graph *graph)
 {
-    return graph->engine && graph->plan == QAT_PLAN_TRAIN &&
-           graph->engine->always(graph->engine_context);
+    return graph->backend && graph->plan == QAT_PLAN_TRAIN &&
+           graph->backend->always(graph->backend_context);
 }
 
 static void find_at(const qat_graph *graph, core_node *core)
 {
-    const qat_engine *engine = graph->engine;
-    core->has_codes = engine && engine->has_codes(graph->engine_context, &core->node);
+    const qat_backend *backend = graph->backend;
+    core->has_codes = backend && backend->has_codes(graph->backend_context, &core->node);
     core->coded =
         core->has_codes && !core->is_output && core->consumers > 0 && keeps_for_itself(graph);
-    core->last_reader = keeps_for_itself(graph) && engine->last_reader
-                            ? engine->last_reader(graph->engine_context, &core->node)
+    core->last_reader = keeps_for_itself(graph) && backend->last_reader
+                            ? backend->last_reader(graph->backend_context, &core->node)
                             : NULL;
-    core->outlives_backward = engine && engine->outlives_backward &&
-                              engine->outlives_backward(graph->engine_context, &core->node);
+    core->outlives_backward = backend && backend->outlives_backward &&
+                              backend->outlives_backward(graph->backend_context, &core->node);
 }
 
 qat_status qat_core_find_coded(qat_graph *graph, qat_error *err)
@@ -49,7 +49,7 @@ qat_status qat_core_find_coded(qat_graph *graph, qat_error *err)
     for (int i = 0; i < graph->count; i++) {
         core_node *core = graph->nodes[i];
         find_at(graph, core);
-        if (!graph->engine || !core->node.n_data)
+        if (!graph->backend || !core->node.n_data)
             continue;
         core->borrowed =
             qat_arena_array(&graph->arena, 2 * (size_t)core->node.n_data, sizeof(qat_real *));
@@ -130,18 +130,18 @@ static bool looks_at_own(const core_node *core)
 
 static size_t note_bytes(const qat_graph *graph, const qat_node *node)
 {
-    const qat_engine *engine = graph->engine;
-    return keeps_for_itself(graph) && engine->note_bytes
-               ? engine->note_bytes(graph->engine_context, node)
+    const qat_backend *backend = graph->backend;
+    return keeps_for_itself(graph) && backend->note_bytes
+               ? backend->note_bytes(graph->backend_context, node)
                : 0;
 }
 
 /** The moment at which a node's codes are made, which may be before its value is. */
 static int codes_made_at(const qat_graph *graph, const core_node *core, int at)
 {
-    const qat_engine *engine = graph->engine;
+    const qat_backend *backend = graph->backend;
     const qat_node *by =
-        engine->makes_codes ? engine->makes_codes(graph->engine_context, &core->node) : NULL;
+        backend->makes_codes ? backend->makes_codes(graph->backend_context, &core->node) : NULL;
     return by ? by->index : at;
 }
 
@@ -225,12 +225,12 @@ void qat_core_borrow(qat_graph *graph, qat_node *node, qat_pass pass)
         int const holder = backward ? holder_of(graph, node->index) : node->index;
         input->value = graph->nodes[holder]->borrowed[2 * k + backward];
         if (!backward || !is_made(graph, node->index))
-            graph->engine->decode(graph->engine_context, input);
+            graph->backend->decode(graph->backend_context, input);
     }
     if (last->coded && !backward)
         last->node.value = last->own_reals;
     if (backward && looks_at_own(core_of(node))) {
         node->value = core_of(node)->own_reals_again;
-        graph->engine->decode(graph->engine_context, node);
+        graph->backend->decode(graph->backend_context, node);
     }
 }

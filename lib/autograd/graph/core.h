@@ -1,11 +1,11 @@
 /**
- * The private part of a graph. Only the engine's own sources include this (graph, apply, plan, run,
- * text, init, optim, gradcheck); ops see only graph.h.
+ * The private part of a graph. Only autograd's own sources include this (this folder,
+ * optim, shards); ops see only graph.h.
  */
 #ifndef QAT_AUTOGRAD_CORE_H
 #define QAT_AUTOGRAD_CORE_H
 
-#include "autograd/graph/engine.h"
+#include "autograd/graph/backend.h"
 #include "autograd/graph/pack.h"
 #include "base/arena.h"
 #include "qat/graph.h"
@@ -76,9 +76,9 @@ struct qat_graph {
     size_t memory_bytes;
     qat_watch *watch; /* NULL: none */
     void *watch_context;
-    const qat_engine *engine; /* NULL: none */
-    void *engine_context;
-    bool engine_runs; /* it takes part in this run */
+    const qat_backend *backend; /* NULL: none */
+    void *backend_context;
+    bool backend_runs; /* it takes part in this run */
 
     /* Graphs of shards (shards.h): */
     const qat_graph *first; /* the graph that has the parameters of all; NULL: an ordinary graph */

@@ -40,8 +40,8 @@ void qat_graph_free(qat_graph *graph)
 {
     if (!graph)
         return;
-    if (graph->engine)
-        graph->engine->free(graph->engine_context);
+    if (graph->backend)
+        graph->backend->free(graph->backend_context);
     qat_aligned_free(graph->memory);
     qat_arena_free(&graph->arena);
     free(graph->nodes);

@@ -111,10 +111,10 @@ static void value_lifetime(const qat_graph *graph, core_node *core, size_t bytes
         b->start = 0;
 }
 
-/** An engine reads what the forward of weights left for each of their readers. */
+/** A backend reads what the forward of weights left for each of their readers. */
 static void scratch_lifetime(const qat_node *node, int i, int last, bool grad, pack_buffer *b)
 {
-    int const backward = last - 1 - i, forward = node->graph->engine ? last : i;
+    int const backward = last - 1 - i, forward = node->graph->backend ? last : i;
     live(b, node->scratch_bytes, i, node->op->update ? last : grad ? backward : forward);
     if (b->end == backward && backward > i + 1 && node->op->forgets_scratch) {
         b->pause = i;
@@ -193,7 +193,7 @@ static int collect(qat_graph *graph, const bool *needed, pack_buffer *buffers)
     for (int k = 0; k < BUFFERS * graph->count; k++)
         if (buffers[k].bytes)
             buffers[n++] = buffers[k];
-    return graph->engine ? n + qat_core_code_buffers(graph, buffers + n) : n;
+    return graph->backend ? n + qat_core_code_buffers(graph, buffers + n) : n;
 }
 
 /* ------------------------------------------------------------------ the arena */
@@ -297,8 +297,8 @@ qat_status qat_graph_plan(qat_graph *graph, int max_batch, qat_plan plan, qat_er
     if (!st) {
         graph->plan = plan;
         graph->batch = graph->max_batch = max_batch;
-        if (graph->engine)
-            st = graph->engine->plan(graph->engine_context, graph, err);
+        if (graph->backend)
+            st = graph->backend->plan(graph->backend_context, graph, err);
     }
     if (!st && graph->first)
         st = qat_core_find_kinds(graph, err);

@@ -72,27 +72,27 @@ void qat_node_forward(qat_node *node, const qat_run *run)
     qat_tail_end(node, run);
 }
 
-void qat_graph_set_engine(qat_graph *graph, const qat_engine *engine, void *context)
+void qat_graph_set_backend(qat_graph *graph, const qat_backend *backend, void *context)
 {
-    assert(!graph->planned && !graph->engine);
-    graph->engine = engine;
-    graph->engine_context = context;
+    assert(!graph->planned && !graph->backend);
+    graph->backend = backend;
+    graph->backend_context = context;
 }
 
-void *qat_graph_engine(const qat_graph *graph, const qat_engine *engine)
+void *qat_graph_backend(const qat_graph *graph, const qat_backend *backend)
 {
-    return graph->engine == engine ? graph->engine_context : NULL;
+    return graph->backend == backend ? graph->backend_context : NULL;
 }
 
 qat_status qat_graph_run_status(const qat_graph *graph, qat_error *err)
 {
-    return graph->engine ? graph->engine->status(graph->engine_context, err) : QAT_OK;
+    return graph->backend ? graph->backend->status(graph->backend_context, err) : QAT_OK;
 }
 
-static void run_engine(qat_graph *graph, qat_node *node, const qat_run *run)
+static void run_backend(qat_graph *graph, qat_node *node, const qat_run *run)
 {
     qat_core_borrow(graph, node, QAT_PASS_FORWARD);
-    graph->engine->forward(graph->engine_context, node, run);
+    graph->backend->forward(graph->backend_context, node, run);
 }
 
 void qat_core_begin_forward(qat_graph *graph, const qat_run *run)
@@ -100,14 +100,14 @@ void qat_core_begin_forward(qat_graph *graph, const qat_run *run)
     assert(graph->planned);
     graph->behind_backward = false;
     find_idle(graph, run);
-    graph->engine_runs = graph->engine && graph->engine->begin(graph->engine_context, run);
+    graph->backend_runs = graph->backend && graph->backend->begin(graph->backend_context, run);
 }
 
 void qat_core_forward(qat_graph *graph, int i, const qat_run *run)
 {
     qat_node *node = &graph->nodes[i]->node;
-    if (graph->engine_runs)
-        run_engine(graph, node, run);
+    if (graph->backend_runs)
+        run_backend(graph, node, run);
     else
         qat_node_forward(node, run);
     tell(graph, node, QAT_PASS_FORWARD);
@@ -202,7 +202,7 @@ void qat_core_prepare_backward(qat_graph *graph, int i)
 {
     qat_node *node = &graph->nodes[i]->node;
     begin_gradients(node);
-    if (graph->engine)
+    if (graph->backend)
         qat_core_borrow(graph, node, QAT_PASS_BACKWARD);
 }
 

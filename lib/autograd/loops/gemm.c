@@ -4,6 +4,7 @@
 #include "base/parallel.h"
 
 #include <cblas.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -19,7 +20,7 @@ enum {
 
 /** How many threads have their buffer. OpenBLAS's memory is of the whole process, and so is this.
  */
-static atomic_int ready;
+static int ready;
 
 /** May the process have so much memory? */
 static bool can_have(size_t bytes)
@@ -66,9 +67,9 @@ static qat_status take_buffers(int threads, qat_error *err)
     return QAT_OK;
 }
 
-qat_status qat_gemm_prepare(qat_error *err)
+static qat_status prepare(qat_error *err)
 {
-    int const threads = qat_threads(), more = threads - atomic_load(&ready);
+    int const threads = qat_threads(), more = threads - ready;
     if (openblas_get_num_threads() != 1)
         openblas_set_num_threads(1);
     if (more <= 0)
@@ -81,7 +82,16 @@ qat_status qat_gemm_prepare(qat_error *err)
                         BUFFER_MIB, threads, threads == 1 ? "" : "s");
     qat_status const st = take_buffers(threads, err);
     if (!st)
-        atomic_store(&ready, threads);
+        ready = threads;
+    return st;
+}
+
+qat_status qat_gemm_prepare(qat_error *err)
+{
+    static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&one_at_a_time);
+    qat_status const st = prepare(err);
+    pthread_mutex_unlock(&one_at_a_time);
     return st;
 }
 

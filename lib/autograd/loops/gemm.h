@@ -14,8 +14,8 @@ typedef enum qat_transpose { QAT_AS_IS, QAT_TRANSPOSED } qat_transpose;
 /**
  * Hold OpenBLAS to one thread, and let it take its memory: a buffer for each thread that multiplies
  * (128 MiB of address space on x86-64). OpenBLAS itself tries for ever where that is refused
- * (ulimit -v); here it is QAT_ERR_NOMEM. Call it before the first product, from one thread, after
- * qat_set_threads; ops do so in `shape`. Further calls cost nothing.
+ * (ulimit -v); here it is QAT_ERR_NOMEM. Call it before the first product, after qat_set_threads;
+ * ops do so in `shape`. Any thread may call it; further calls cost next to nothing.
  */
 qat_status qat_gemm_prepare(qat_error *err);
 

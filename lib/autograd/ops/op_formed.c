@@ -5,6 +5,7 @@
  *     hard_sigmoid   alpha x + beta, between 0 and 1
  *     clip           x, between min and max
  */
+#include "autograd/loops/real.h"
 #include "autograd/loops/tiles.h"
 #include "autograd/ops/op.h"
 
@@ -13,8 +14,9 @@ struct form {
     qat_real a, b;
 };
 
-typedef qat_real value_fn(const struct form *f, qat_real x);
-typedef qat_real slope_fn(const struct form *f, qat_real x);
+typedef void values_fn(struct form f, const qat_real *restrict x, qat_real *restrict y, size_t n);
+typedef void gradients_fn(struct form f, const qat_real *restrict x, const qat_real *restrict dy,
+                          qat_real *restrict dx, size_t n);
 
 static qat_status same_shape(qat_node *node, qat_error *err)
 {
@@ -25,8 +27,8 @@ static qat_status same_shape(qat_node *node, qat_error *err)
 struct pass {
     const qat_node *node;
     struct form form;
-    value_fn *value;
-    slope_fn *slope; /* backward */
+    values_fn *values;
+    gradients_fn *gradients; /* backward */
 };
 
 static void tile(void *context, int number, int thread)
@@ -34,33 +36,48 @@ static void tile(void *context, int number, int thread)
     const struct pass *p = context;
     const qat_node *node = p->node, *in = node->inputs[0];
     qat_span const span = qat_tile_span(qat_shape_count(&node->shape), QAT_TILE_VALUES, number);
-    for (size_t i = span.begin; i < span.end; i++) {
-        if (p->slope)
-            in->grad[i] += node->grad[i] * p->slope(&p->form, in->value[i]);
-        else
-            node->value[i] = p->value(&p->form, in->value[i]);
-    }
+    size_t const at = span.begin, n = span.end - span.begin;
+    (void)thread;
+    if (p->gradients)
+        p->gradients(p->form, in->value + at, node->grad + at, in->grad + at, n);
+    else
+        p->values(p->form, in->value + at, node->value + at, n);
 }
 
-static void map(const qat_node *node, const char *a, const char *b, value_fn *value,
-                slope_fn *slope)
+static void map(const qat_node *node, const char *a, const char *b, values_fn *values,
+                gradients_fn *gradients)
 {
-    struct pass p = {.node = node, .value = value, .slope = slope};
+    struct pass p = {.node = node, .values = values, .gradients = gradients};
     p.form.a = (qat_real)qat_attr(node, a);
     p.form.b = (qat_real)qat_attr(node, b);
-    if (!slope || node->inputs[0]->grad)
+    if (!gradients || node->inputs[0]->grad)
         qat_parallel(qat_tiles_of(qat_shape_count(&node->shape), QAT_TILE_VALUES), tile, &p);
 }
 
 #define FORMED(op, text, first, second, definitions)                                               \
+    QAT_VECTOR static void op##_values(struct form f, const qat_real *restrict x,                  \
+                                       qat_real *restrict y, size_t n)                             \
+    {                                                                                              \
+        for (size_t i = 0; i < n; i++)                                                             \
+            y[i] = op##_value(f, x[i]);                                                            \
+    }                                                                                              \
+                                                                                                   \
+    QAT_VECTOR static void op##_gradients(struct form f, const qat_real *restrict x,               \
+                                          const qat_real *restrict dy, qat_real *restrict dx,      \
+                                          size_t n)                                                \
+    {                                                                                              \
+        for (size_t i = 0; i < n; i++)                                                             \
+            dx[i] += dy[i] * op##_slope(f, x[i]);                                                  \
+    }                                                                                              \
+                                                                                                   \
     static void op##_forward(qat_node *node, const qat_run *run)                                   \
     {                                                                                              \
-        map(node, first, second, op##_value, NULL);                                                \
+        map(node, first, second, op##_values, NULL);                                               \
     }                                                                                              \
                                                                                                    \
     static void op##_backward(qat_node *node, const qat_run *run)                                  \
     {                                                                                              \
-        map(node, first, second, NULL, op##_slope);                                                \
+        map(node, first, second, NULL, op##_gradients);                                            \
     }                                                                                              \
                                                                                                    \
     const qat_op qat_op_##op = {                                                                   \
@@ -77,14 +94,14 @@ static void map(const qat_node *node, const char *a, const char *b, value_fn *va
 
 /* ------------------------------------------------------------------ leaky_relu */
 
-static qat_real leaky_relu_value(const struct form *f, qat_real x)
+static inline qat_real leaky_relu_value(struct form f, qat_real x)
 {
-    return x < 0 ? f->a * x : x;
+    return x < 0 ? f.a * x : x;
 }
 
-static qat_real leaky_relu_slope(const struct form *f, qat_real x)
+static inline qat_real leaky_relu_slope(struct form f, qat_real x)
 {
-    return x < 0 ? f->a : 1;
+    return x < 0 ? f.a : 1;
 }
 
 static const qat_attr_def leaky_relu_attrs[] = {
@@ -96,20 +113,20 @@ FORMED(leaky_relu, "x, or alpha x below 0", "alpha", "alpha", leaky_relu_attrs)
 
 /* ------------------------------------------------------------------ hard_sigmoid */
 
-static qat_real between(qat_real x, qat_real low, qat_real high)
+static inline qat_real between(qat_real x, qat_real low, qat_real high)
 {
     return x < low ? low : x > high ? high : x;
 }
 
-static qat_real hard_sigmoid_value(const struct form *f, qat_real x)
+static inline qat_real hard_sigmoid_value(struct form f, qat_real x)
 {
-    return between(f->a * x + f->b, 0, 1);
+    return between(f.a * x + f.b, 0, 1);
 }
 
-static qat_real hard_sigmoid_slope(const struct form *f, qat_real x)
+static inline qat_real hard_sigmoid_slope(struct form f, qat_real x)
 {
-    qat_real const y = f->a * x + f->b;
-    return y > 0 && y < 1 ? f->a : 0;
+    qat_real const y = f.a * x + f.b;
+    return y > 0 && y < 1 ? f.a : 0;
 }
 
 static const qat_attr_def hard_sigmoid_attrs[] = {
@@ -122,15 +139,15 @@ FORMED(hard_sigmoid, "alpha x + beta, between 0 and 1", "alpha", "beta", hard_si
 
 /* ------------------------------------------------------------------ clip */
 
-static qat_real clip_value(const struct form *f, qat_real x)
+static inline qat_real clip_value(struct form f, qat_real x)
 {
-    qat_real const y = x < f->a ? f->a : x;
-    return y > f->b ? f->b : y;
+    qat_real const y = x < f.a ? f.a : x;
+    return y > f.b ? f.b : y;
 }
 
-static qat_real clip_slope(const struct form *f, qat_real x)
+static inline qat_real clip_slope(struct form f, qat_real x)
 {
-    return x > f->a && x < f->b ? 1 : 0;
+    return x > f.a && x < f.b ? 1 : 0;
 }
 
 static const qat_attr_def clip_attrs[] = {

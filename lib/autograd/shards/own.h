@@ -60,7 +60,7 @@ void qat_shards_failed(qat_shards *s, const qat_error *err);
 bool qat_shards_wait(qat_shards *s, qat_exchange *x);
 bool qat_shards_begin(qat_shards *s, qat_exchange *x);
 
-/** The rank's part of the roots of all ranks. */
+/** How many of the roots of all ranks are the rank's. */
 static inline int qat_shards_roots_of(const qat_shards *s, int rank)
 {
     return s->roots[rank + 1] - s->roots[rank];

@@ -11,6 +11,7 @@
 qat_status qat_shards_plan_messages(qat_shards *s, const qat_run *first, size_t *n, qat_error *err)
 {
     const qat_graph *g = s->graphs[0];
+    free(s->seen);
     s->seen = calloc((size_t)g->count + 1, sizeof *s->seen);
     *n = 0;
     if (!s->seen)

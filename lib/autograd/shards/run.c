@@ -59,10 +59,10 @@ struct stretch {
 
 static int forward_sums(qat_graph *g, qat_node *node, const qat_run *run, double **sums)
 {
-    if (g->engine_runs)
+    if (g->backend_runs)
         qat_core_borrow(g, node, QAT_PASS_FORWARD); /* its inputs may be codes alone */
-    if (g->engine_runs && g->engine->forward_sums)
-        return g->engine->forward_sums(g->engine_context, node, run, sums);
+    if (g->backend_runs && g->backend->forward_sums)
+        return g->backend->forward_sums(g->backend_context, node, run, sums);
     return node->op->shared->forward_sums(node, run, sums);
 }
 
@@ -92,7 +92,7 @@ static void each_shard(qat_shards *s, qat_tile_fn *fn, void *context)
         fn(context, i, 0);
 }
 
-/** An engine may have failed in one of the graphs, which then has no sums. */
+/** A backend may have failed in one of the graphs, which then has no sums. */
 static bool all_ran(qat_shards *s)
 {
     qat_error err;

@@ -83,7 +83,7 @@ void qat_shards_write_observed(const qat_shards *shards, const qat_run *run, dou
  */
 void qat_shards_update_remote(qat_shards *shards, const qat_run *run, const double *observed);
 
-/** The first error of these three since the last call. */
+/** The first error of these functions; it is kept. */
 qat_status qat_shards_status(qat_shards *shards, qat_error *err);
 
 /** Add up n whole numbers over the ranks. */
