@@ -389,18 +389,18 @@ qat_status qat_graph_read(qat_graph **graph, const qat_registry *registry, const
 /**
  * What stays in memory.
  *
- *     EVAL        values share memory by lifetime. Only outputs, parameters and nodes that nothing
- *                 reads keep their values, so write the inputs before every forward
- *     KEEP        the value of every node stays readable after forward
- *     TRAIN       values and gradients. An elementwise op may form a chain with the op before it,
- *                 which runs it strip by strip, if it is the only reader of that op. Of a chain
- * only the last node has a value, and only this node is visited TRAIN_KEEP  gradients, and the
- * value of every node; same bits, slower
+ * An elementwise op may form a chain with the op before it, which runs it strip by strip, if it is
+ * the only reader of that op. Of a chain only the last node has a value, and only it is visited.
  */
 typedef enum qat_plan {
+    /* Values share memory by lifetime. Only outputs, parameters and nodes that nothing reads keep
+     * their values, so write the inputs before every forward. */
     QAT_PLAN_EVAL,
+    /* The value of every node stays readable after forward. */
     QAT_PLAN_KEEP,
+    /* Values and gradients. Ops may form chains. */
     QAT_PLAN_TRAIN,
+    /* Gradients, and the value of every node: the same bits as TRAIN, slower. */
     QAT_PLAN_TRAIN_KEEP
 } qat_plan;
 
@@ -409,8 +409,9 @@ typedef enum qat_plan {
  * graph. It does not initialise parameters: use qat_graph_init_params or qat_graph_copy_params.
  * Memory: gradients of op nodes and scratch live only while a step needs them. Parameters and their
  * gradients, and gradients of inputs, stay. Scratch of an op with an update lasts until the update.
- * Errors: QAT_ERR_SHAPE, QAT_ERR_NOMEM, QAT_ERR_STATE (already planned), QAT_ERR_LIMIT
- * (qat_registry_set_memory).
+ * Errors: the first error of building the graph, QAT_ERR_ARGUMENT (max_batch below 1),
+ * QAT_ERR_SHAPE, QAT_ERR_NOMEM, QAT_ERR_STATE (already planned), QAT_ERR_LIMIT
+ * (qat_registry_set_memory), and what a plugin's op returns.
  */
 qat_status qat_graph_plan(qat_graph *graph, int max_batch, qat_plan plan, qat_error *err);
 size_t qat_graph_arena_bytes(const qat_graph *graph);
@@ -423,7 +424,11 @@ void qat_graph_init_params(qat_graph *graph, uint64_t seed);
 /** Copy the parameters with equal name and shape. Returns how many of dst's were found. */
 int qat_graph_copy_params(qat_graph *dst, const qat_graph *src);
 
-/** Set the batch size of the following runs, 1..max_batch. */
+/**
+ * Set the batch size of the following runs, 1..max_batch.
+ * Errors: QAT_ERR_STATE (not planned), QAT_ERR_ARGUMENT (outside 1..max_batch), and what an op says
+ * of its new shape.
+ */
 qat_status qat_graph_set_batch(qat_graph *graph, int batch, qat_error *err);
 
 /**

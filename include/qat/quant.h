@@ -377,16 +377,20 @@ void qat_qgraph_free(qat_qgraph *graph);
  * those of another tensor of the graph: then both share them.
  */
 int qat_qgraph_tensor(qat_qgraph *graph, const qat_qtensor *tensor, qat_error *err);
-/** Append a constant QI_S32 vector (copied). It has rank 1, or rank 2 if columns > 1. */
+/**
+ * Append a constant QI_S32 vector (copied). It has rank 1, or rank 2 if columns > 1. Returns its
+ * index, or -1 after qat_fail.
+ */
 int qat_qgraph_constant_s32(qat_qgraph *graph, const char *name, int rows, int columns,
                             const int32_t *values, qat_error *err);
 /**
- * Append an op, and set the inputs and outputs of the graph. Tensors are given by index; all arrays
- * are copied.
+ * Append an op. Tensors are given by index; all arrays are copied. Returns its index, or -1 after
+ * qat_fail.
  */
 int qat_qgraph_op(qat_qgraph *graph, const char *op, const char *name, qi_rounding rounding,
                   int n_inputs, const int *inputs, int n_outputs, const int *outputs, int n_params,
                   const int32_t *params, int64_t max_accumulator, qat_error *err);
+/** Set the inputs and outputs of the graph: tensors by index, which are copied. */
 qat_status qat_qgraph_set_io(qat_qgraph *graph, int n_inputs, const int *inputs, int n_outputs,
                              const int *outputs, qat_error *err);
 /** Set the epilogue; its inputs are tensors of the graph. */
@@ -423,7 +427,8 @@ static inline void qat_store_code(qi_type type, void *codes, size_t i, int32_t c
 
 /**
  * Split a real number: real = mult * 2^(shift - 31), mult in [2^30, 2^31), rounded half away. Too
- * small a number gives 0, 0 (golden quantize_multiplier). Host only, because it takes a double.
+ * small a number gives 0, 0 (golden quantize_multiplier), as do 0, negative numbers, NaN and
+ * infinity. Host only, because it takes a double.
  */
 void qat_quantize_multiplier(double real, int32_t *mult, int *shift);
 /**

@@ -463,8 +463,8 @@ typedef struct qat_restored qat_restored;
  * opened, and the message names it. A file with the name and another content (a plugin that was
  * built again) is taken; qat_restored_warning says so. If the run averaged its parameters,
  * params hold the averages, with which the run was evaluated; qat_restored_use_raw brings back
- * the parameters of the last step. Batch norm's averages and the ranges of activations are those of
- * the last step in both cases. Free it with qat_restored_free.
+ * the parameters of the last step. Batch norm's averages and all ranges are those of the last step
+ * in both cases. Free it with qat_restored_free.
  * @param plugins  shared objects to open; n_plugins 0: none
  */
 qat_status qat_restore(qat_restored **restored, const char *path, const char *const *plugins,
@@ -478,7 +478,8 @@ qat_recipe *qat_restored_recipe(const qat_restored *restored);
 const qat_plugins *qat_restored_plugins(const qat_restored *restored);
 const qat_registry *qat_restored_registry(const qat_restored *restored);
 const qat_graph *qat_restored_graph(const qat_restored *restored);
-/** Make the float graph, planned, with its parameters. Free it with qat_graph_free. */
+/** Make the float graph, planned, with its parameters. Free it with qat_graph_free; NULL after an
+ * error. */
 qat_status qat_restored_read_graph(const qat_restored *restored, qat_graph **graph, int max_batch,
                                    qat_plan plan, qat_error *err);
 /**
@@ -505,8 +506,9 @@ bool qat_restored_use_raw(qat_restored *restored);
 
 /**
  * Change the quantization of the checkpoint's run: "quant.KEY=VALUE" with KEY one of layout,
- * profile, weight_bits, activation_bits, checked as in a recipe. This is for calibration and
- * comparison: observed ranges belong to the run's own quantization.
+ * profile, weight_bits, activation_bits, fraction, checked as in a recipe. Each call starts from
+ * the checkpoint's own recipe, so give all changes in one. This is for calibration and comparison:
+ * observed ranges belong to the run's own quantization.
  */
 qat_status qat_restored_set_quant(qat_restored *restored, const char *const *sets, int n_sets,
                                   qat_error *err);

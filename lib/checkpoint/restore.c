@@ -248,8 +248,20 @@ const qat_graph *qat_restored_graph(const qat_restored *r)
 qat_status qat_restored_read_graph(const qat_restored *r, qat_graph **graph, int max_batch,
                                    qat_plan plan, qat_error *err)
 {
-    qat_status st = qat_graph_read(graph, r->registry, r->checkpoint->graph, "checkpoint", err);
+    qat_status const st =
+        qat_graph_read(graph, r->registry, r->checkpoint->graph, "checkpoint", err);
+    return st ? st : qat_restored_plan(r, graph, max_batch, plan, err);
+}
+
+qat_status qat_restored_plan(const qat_restored *r, qat_graph **graph, int max_batch, qat_plan plan,
+                             qat_error *err)
+{
+    qat_status st = qat_graph_plan(*graph, max_batch, plan, err);
     if (!st)
-        st = qat_graph_plan(*graph, max_batch, plan, err);
-    return st ? st : qat_checkpoint_params(r->checkpoint, *graph, err);
+        st = qat_checkpoint_params(r->checkpoint, *graph, err);
+    if (st) {
+        qat_graph_free(*graph);
+        *graph = NULL;
+    }
+    return st;
 }

@@ -27,4 +27,8 @@ struct qat_restored {
 qat_status qat_restore_with(qat_restored **restored, const char *path, qat_registry *registry,
                             qat_plugins *plugins, qat_error *err);
 
+/** Plan a graph of the checkpoint and give it its parameters. After an error it is freed: NULL. */
+qat_status qat_restored_plan(const qat_restored *restored, qat_graph **graph, int max_batch,
+                             qat_plan plan, qat_error *err);
+
 #endif

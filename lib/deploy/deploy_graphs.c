@@ -133,8 +133,6 @@ qat_status qat_restored_read_step(const qat_restored *r, qat_graph **graph, qat_
     qat_input_info input = r->checkpoint->input;
     if (!r->recipe->model.steps)
         return qat_restored_read_graph(r, graph, 1, QAT_PLAN_KEEP, err);
-    qat_status st = qat_network_build_step(graph, r->registry, r->recipe, &input, err);
-    if (!st)
-        st = qat_graph_plan(*graph, 1, QAT_PLAN_KEEP, err);
-    return st ? st : qat_checkpoint_params(r->checkpoint, *graph, err);
+    qat_status const st = qat_network_build_step(graph, r->registry, r->recipe, &input, err);
+    return st ? st : qat_restored_plan(r, graph, 1, QAT_PLAN_KEEP, err);
 }

@@ -27,8 +27,9 @@
  *     pact   the end t      asymmetric      t / n           dL/dt = A          a = 0
  *                           with two ends   2 t / n         dL/dt = A - B      a = -t
  *
- * If only one end was observed, the other is 0 and stays there (after a ReLU, the lower end): tqt
- * and lsq are then the unsigned forms of the papers. If neither end was observed, learning waits
+ * If nothing below 0 was observed (after a ReLU), the lower end is 0 and stays there: tqt and lsq
+ * are then the unsigned forms of the papers. So does the upper end of tqt if nothing above 0 was
+ * observed; that of lsq and pact follows from what they learn. If neither was, learning waits
  * (quantizer.c). With power_of_two, s is rounded up to a power of two. Gradients treat this as a
  * factor: d s(s0) / d s0 = s / s0. For tqt these are the paper's gradients.
  *

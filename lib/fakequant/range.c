@@ -114,7 +114,7 @@ static qat_qparams shift_codes(qat_qparams p, int32_t by)
 
 /*
  * Signed codes are shifted unsigned codes. So both layouts fake-quantize to the same floats, and a
- * zero-point between two codes is rounded in the same way.
+ * zero_point between two codes is rounded in the same way.
  */
 qat_qparams qat_choose_qparams(float min, float max, int32_t lo, int32_t hi, bool widen)
 {
