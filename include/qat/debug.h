@@ -4,8 +4,9 @@
  *
  *     qat_debug_source const source = {.checkpoint = restored};
  *     qat_debug *debug;
+ *     const qat_input_info *input = qat_checkpoint_input(qat_restored_checkpoint(restored));
  *     if (qat_debug_create(&debug, &source, &err) == QAT_OK &&
- *         qat_debug_run(debug, data, 64, NULL, NULL, &err) == QAT_OK)
+ *         qat_debug_run(debug, input, data, 64, NULL, NULL, &err) == QAT_OK)
  *         puts(qat_debug_layer_at(debug, qat_debug_worst(debug, 0))->finding);
  *     qat_debug_free(debug);
  *
@@ -28,17 +29,18 @@ extern "C" {
 /** What is compared. Everything is borrowed until the handle is freed. */
 typedef struct qat_debug_source {
     const qi_host *model;           /* NULL: the model that an export of the checkpoint makes */
-    const qat_restored *checkpoint; /* NULL: a .qm alone, compared with the real numbers of its own
-                                       weights, without rounding */
+    const qat_restored *checkpoint; /* NULL: there is only `model`. Without `against` it is compared
+                                       with the real numbers of its own weights, without rounding */
     const qat_restored *against;    /* the float network to compare with; NULL: the checkpoint's */
     const qat_deploy_options *deploy; /* for a checkpoint: profile, calibration; NULL: none */
-    const qat_registry *registry;     /* of ops; NULL: the checkpoint's */
+    const qat_registry *registry;     /* of ops; NULL: that of `checkpoint`, or else of `against` */
     const char *dump;                 /* folder with tensors of another runtime, or NULL */
 } qat_debug_source;
 
 /** How far values are from a reference, over all data. NaN: not compared. */
 typedef struct qat_debug_error {
-    double snr;     /* 10 log10(sum r^2 / sum (v - r)^2), in dB; 999: equal */
+    double snr;     /* 10 log10(sum r^2 / sum (v - r)^2), in dB; 999: equal; NaN also where a
+                       value is not finite */
     double cosine;  /* of the angle between both */
     double largest; /* |v - r| / scale */
 } qat_debug_error;
@@ -47,12 +49,13 @@ enum { QAT_DEBUG_CHANNELS = 3, QAT_DEBUG_TEXT = 400 };
 
 typedef enum qat_debug_kind {
     QAT_DEBUG_NOTHING,
-    QAT_DEBUG_SCALE, /* a channel of the float layer is a multiple of the model's */
-    QAT_DEBUG_BIAS,  /* a channel is moved by a constant */
-    QAT_DEBUG_WIDE,  /* the weights of a channel are 100 times as wide as the others' */
-    QAT_DEBUG_RANGE, /* values lie beyond the ends of the codes */
-    QAT_DEBUG_DEAD,  /* the layer's values are all the same */
-    QAT_DEBUG_COARSE /* few of the codes are used */
+    QAT_DEBUG_SCALE,     /* a channel of the float layer is a multiple of the model's */
+    QAT_DEBUG_BIAS,      /* a channel is moved by a constant */
+    QAT_DEBUG_WIDE,      /* the weights of a channel are 100 times as wide as the others' */
+    QAT_DEBUG_RANGE,     /* values lie beyond the ends of the codes */
+    QAT_DEBUG_DEAD,      /* the layer's values are all the same */
+    QAT_DEBUG_COARSE,    /* few of the codes are used */
+    QAT_DEBUG_NOT_FINITE /* values of the float layer are not finite numbers */
 } qat_debug_kind;
 
 typedef struct qat_debug_layer {
@@ -81,14 +84,19 @@ typedef struct qat_debug_layer {
 
 typedef struct qat_debug qat_debug;
 
-/** Plans all networks. A model with states is QAT_ERR_UNSUPPORTED. */
+/**
+ * Plans all networks. A model with states is QAT_ERR_UNSUPPORTED; neither a model nor a checkpoint,
+ * or no registry, is QAT_ERR_ARGUMENT.
+ */
 qat_status qat_debug_create(qat_debug **debug, const qat_debug_source *source, qat_error *err);
 void qat_debug_free(qat_debug *debug);
 /** The model that is compared, and what its samples must be. */
 const qi_model *qat_debug_model(const qat_debug *debug);
 /**
- * Compare at most `samples` samples (0: all), and judge.
- * @param input  how samples become the input, as qat_evaluate_model takes it
+ * Compare at most `samples` samples (0: all), and judge. A handle does so once; the second time is
+ * QAT_ERR_STATE.
+ * @param input  how samples become the input, as qat_evaluate_model takes it. QAT_ERR_SHAPE if the
+ *               float network takes another size, type, mean or std
  */
 qat_status qat_debug_run(qat_debug *debug, const qat_input_info *input, const qat_dataset *data,
                          int64_t samples, qat_tick *tick, void *context, qat_error *err);

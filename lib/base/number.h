@@ -7,6 +7,7 @@
 #define QAT_BASE_NUMBER_H
 
 #include <locale.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,6 +51,17 @@ static inline char qat_lower(char c)
 static inline bool qat_is_letter(char c)
 {
     return qat_lower(c) >= 'a' && qat_lower(c) <= 'z';
+}
+
+/**
+ * A signal's power over that of its noise, in decibels: -999..999; without noise 999. NaN if one of
+ * the two is not a finite number.
+ */
+static inline double qat_decibels(double signal, double noise)
+{
+    if (!isfinite(signal) || !isfinite(noise))
+        return NAN;
+    return noise > 0 ? fmax(-999, fmin(10 * log10(signal / noise), 999)) : 999;
 }
 
 #endif

@@ -41,6 +41,17 @@ void qat_small_letters(const char *name, char *text, size_t max)
     text[n] = 0;
 }
 
+bool qat_without_end(const char *text, const char *end, char *cut, size_t max)
+{
+    size_t const n = strlen(text), more = strlen(end);
+    size_t const left = n > more && strcmp(text + n - more, end) == 0 ? n - more : n;
+    if (left >= max)
+        return false;
+    memcpy(cut, text, left);
+    cut[left] = 0;
+    return true;
+}
+
 /** Is `word` one of the words of "a_b_c"? */
 static bool is_word_of(const char *word, const char *words)
 {

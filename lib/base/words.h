@@ -18,6 +18,9 @@ void qat_small_letters(const char *name, char *text, size_t max);
  */
 int qat_name_distance(const char *written, const char *name);
 
+/** text, without `end` if it ends so, in cut[max]. false: there is no room for it. */
+bool qat_without_end(const char *text, const char *end, char *cut, size_t max);
+
 /** Does name match a shell pattern: * ? [..], where * also matches '/'? */
 bool qat_matches(const char *pattern, const char *name);
 

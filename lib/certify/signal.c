@@ -27,10 +27,11 @@
  * (tests/random/test_property.c).
  */
 #include "base/arena.h"
+#include "base/number.h"
+#include "base/words.h"
 #include "certify/certify.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,11 +59,8 @@ struct qat_certify_signal {
 static const qat_node *float_node(const qat_graph *graph, const char *tensor)
 {
     char name[QAT_NAME_MAX];
-    size_t const n = strlen(tensor);
-    snprintf(name, sizeof name, "%s", tensor);
-    if (n > 2 && strcmp(tensor + n - 2, "/q") == 0)
-        name[n - 2] = 0;
-    const qat_node *node = qat_graph_find(graph, name);
+    const qat_node *node =
+        qat_without_end(tensor, "/q", name, sizeof name) ? qat_graph_find(graph, name) : NULL;
     return node && (node->op || qat_node_is_input(node)) ? node : NULL;
 }
 
@@ -260,14 +258,10 @@ qat_status qat_certify_signal_batch(qat_certify_signal *s, const void *const *in
 
 /* ------------------------------------------------------------------ judging */
 
-/** Decibels; 999 where there is no noise. NaN: there are no values. */
+/** NaN: there are no values, or not all are finite. */
 static double decibels(const struct tensor *t, double noise)
 {
-    if (t->values == 0)
-        return NAN;
-    if (!(noise > 0))
-        return 999;
-    return t->signal > 0 ? fmax(-999, fmin(10 * log10(t->signal / noise), 999)) : -999;
+    return t->values ? qat_decibels(t->signal, noise) : NAN;
 }
 
 static void add_outputs(const qat_certify_signal *s, struct tensor *all)
@@ -363,7 +357,8 @@ static qat_status judge_op(const qat_certify_signal *s, const qi_node *op, struc
     bool const is_output = all[out].is_output;
     for (int i = 0; i < op->n_outputs; i++)
         all[op->outputs[i]] = y;
-    if (!(t->engine <= WORSE * y.ratio * t->simulation + n * step * step))
+    double const most = WORSE * y.ratio * t->simulation + n * step * step;
+    if (!isfinite(most) || !(t->engine <= most))
         return refuse(s, op, "", err);
     if (is_output && !(t->engine <= WORSE * t->simulation + n * last * last))
         return refuse(s, op, ", an output", err);

@@ -1,6 +1,8 @@
 /** Runs the networks of real numbers beside the engine, and adds up how far values are apart. */
 #include "debug/debug.h"
 
+#include "base/number.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -23,7 +25,7 @@ qat_debug_error debug_error_of(const debug_sums *s, double scale)
     if (s->n == 0)
         return e;
     double const length = sqrt(s->signal) * sqrt(s->values);
-    e.snr = s->noise > 0 ? fmax(-999, fmin(10 * log10(s->signal / s->noise), 999)) : 999;
+    e.snr = qat_decibels(s->signal, s->noise);
     e.cosine = length > 0 ? s->products / length : s->signal == s->values;
     e.largest = s->largest / scale;
     return e;

@@ -56,6 +56,7 @@ static qat_status open_networks(qat_debug *d, const qat_debug_source *s, qat_err
     const qat_restored *reference = s->against ? s->against : s->checkpoint;
     qat_graph *eval = NULL;
     qat_status st = reference ? open_reference(d, reference, o, err) : QAT_OK;
+    d->input = reference ? &reference->checkpoint->input : NULL;
     d->host = s->model;
     if (st || d->host)
         return st;
@@ -120,14 +121,8 @@ static void view_pair(const qat_debug *d, debug_view *v, int tensor, const qat_n
 static const qat_node *float_node(const qat_graph *graph, const char *tensor)
 {
     char name[QAT_NAME_MAX];
-    size_t const n = strlen(tensor);
-    qat_node *node;
-    if (n >= sizeof name)
-        return NULL;
-    memcpy(name, tensor, n + 1);
-    if (n > 2 && strcmp(tensor + n - 2, "/q") == 0)
-        name[n - 2] = 0;
-    node = qat_graph_find(graph, name);
+    const qat_node *node =
+        qat_without_end(tensor, "/q", name, sizeof name) ? qat_graph_find(graph, name) : NULL;
     return node && (node->op || qat_node_is_input(node)) ? node : NULL;
 }
 
@@ -213,7 +208,11 @@ static qat_status check_memory(const qat_debug *d, const qat_registry *registry,
 
 static qat_status create(qat_debug *d, const qat_debug_source *s, qat_error *err)
 {
-    const qat_registry *registry = s->registry ? s->registry : s->checkpoint->registry;
+    const qat_restored *given = s->checkpoint ? s->checkpoint : s->against;
+    const qat_registry *registry = s->registry ? s->registry : given ? given->registry : NULL;
+    if (!registry || (!s->model && !s->checkpoint))
+        return qat_fail(err, QAT_ERR_ARGUMENT, "debugger: there is no %s",
+                        registry ? "model and no checkpoint" : "registry of ops");
     d->batch = DEBUG_BATCH;
     qat_status st = open_networks(d, s, err);
     if (st)
@@ -235,7 +234,7 @@ static qat_status create(qat_debug *d, const qat_debug_source *s, qat_error *err
     if (!st)
         st = add_layers(d, err);
     if (!st && s->dump)
-        st = debug_read_dump(d, s->dump, err);
+        st = debug_read_dump(d, s->dump, qat_registry_memory(registry), err);
     return st;
 }
 
@@ -358,9 +357,10 @@ qat_status qat_debug_run(qat_debug *d, const qat_input_info *input, const qat_da
         total = d->dumped;
     if (d->samples)
         return qat_fail(err, QAT_ERR_STATE, "these networks have been compared already");
-    qat_status st =
-        qat_input_coder_init(&coder, input, (qi_type)in->type, in->bits, qat_real_scale(in),
-                             in->zero_point, in->bytes, d->batch, err);
+    qat_status st = d->input ? qat_input_equal(d->input, input, err) : QAT_OK;
+    if (!st)
+        st = qat_input_coder_init(&coder, input, (qi_type)in->type, in->bits, qat_real_scale(in),
+                                  in->zero_point, in->bytes, d->batch, err);
     if (!st)
         st = qat_open_loader(&loader, data, input, &o, err);
     if (!st)

@@ -61,7 +61,8 @@ struct qat_debug {
     qat_real_graph own;                   /* of the model's parameters */
     qat_graph *folded, *real, *simulated; /* real may be folded; simulated: NULL for a .qm alone */
     debug_view by_own, by_real, by_simulated;
-    debug_tensor *tensors; /* by tensor of the model */
+    debug_tensor *tensors;       /* by tensor of the model */
+    const qat_input_info *input; /* of the reference; NULL: there is none */
     int n_tensors, n_layers, batch;
     int64_t samples, dumped; /* dumped: samples of the dump; 0: there is none */
     qat_debug_layer *layers;
@@ -93,8 +94,8 @@ qat_status debug_compare_batch(qat_debug *d, const float *real_input, int batch,
 
 /* foreign.c */
 
-/** Read the tensors that the dump has. */
-qat_status debug_read_dump(qat_debug *d, const char *folder, qat_error *err);
+/** Read the tensors that the dump has, each within `most` bytes; 0: no limit. */
+qat_status debug_read_dump(qat_debug *d, const char *folder, uint64_t most, qat_error *err);
 
 /* judge.c */
 

@@ -13,13 +13,17 @@
 enum { PATH_LIMIT = 1200 };
 
 /** "conv1/relu/q" is in the file conv1_relu_q.npy. */
-static void path_of(const char *folder, const char *tensor, char path[PATH_LIMIT])
+static qat_status path_of(const char *folder, const char *tensor, char path[PATH_LIMIT],
+                          qat_error *err)
 {
-    int const n = snprintf(path, PATH_LIMIT, "%.1000s/%.120s.npy", folder, tensor);
-    size_t const first = (size_t)n - strlen(".npy") - strnlen(tensor, 120);
-    for (char *c = path + first; c < path + n; c++)
+    int const n = snprintf(path, PATH_LIMIT, "%s/%.120s.npy", folder, tensor);
+    if (n < 0 || n >= PATH_LIMIT)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "%.300s...: the name of this folder is too long",
+                        folder);
+    for (char *c = path + strlen(folder) + 1; c < path + n; c++)
         if (!qat_is_letter(*c) && !qat_is_digit(*c) && *c != '.' && *c != '-')
             *c = '_';
+    return QAT_OK;
 }
 
 static double value_at(const qat_npy *a, size_t i)
@@ -67,18 +71,19 @@ static qat_status take(qat_debug *d, debug_tensor *t, const qat_npy *a, const ch
     return QAT_OK;
 }
 
-qat_status debug_read_dump(qat_debug *d, const char *folder, qat_error *err)
+qat_status debug_read_dump(qat_debug *d, const char *folder, uint64_t most, qat_error *err)
 {
     qat_status st = QAT_OK;
     char path[PATH_LIMIT] = "";
     for (int i = 0; !st && i < d->n_tensors; i++) {
         debug_tensor *t = &d->tensors[i];
         qat_npy array = {0};
-        if (t->engine)
-            path_of(folder, t->t->name, path);
-        if (!t->engine || access(path, F_OK))
+        if (!t->engine)
             continue;
-        st = qat_npy_read_within(&array, path, QI_DEFAULT_MEMORY, "--max-memory", err);
+        st = path_of(folder, t->t->name, path, err);
+        if (st || access(path, F_OK))
+            continue;
+        st = qat_npy_read_within(&array, path, most ? most : UINT64_MAX, "--max-memory", err);
         if (!st)
             st = take(d, t, &array, path, err);
         qat_npy_free(&array);

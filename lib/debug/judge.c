@@ -38,11 +38,6 @@ static double offset_told(const struct judged *j)
 
 /* ------------------------------------------------------------------ parameters */
 
-static double decibels(double signal, double noise)
-{
-    return noise > 0 ? fmax(-999, fmin(10 * log10(signal / noise), 999)) : 999;
-}
-
 /** The codes of weights against the real numbers that they were made of. */
 static void judge_weights(const struct judged *j, const qi_tensor *w)
 {
@@ -64,7 +59,7 @@ static void judge_weights(const struct judged *j, const qi_tensor *w)
         noise += (v - r) * (v - r);
     }
     if (known)
-        j->layer->weights_snr = decibels(signal, noise);
+        j->layer->weights_snr = qat_decibels(signal, noise);
 }
 
 static void judge_bias(struct judged *j, const qi_tensor *w)
@@ -114,7 +109,8 @@ static double loss_of(const struct judged *j, const debug_channel *c)
     double const rounding = j->layer->scale * j->layer->scale / 12;
     double const noise = j->d->dumped ? c->foreign_noise : c->noise;
     int64_t const n = c->n;
-    return n && noise > 0 ? fmax(-99, 10 * log10(noise / (double)n / rounding)) : -99;
+    bool const known = n && noise > 0 && isfinite(noise);
+    return known ? fmax(-99, 10 * log10(noise / (double)n / rounding)) : -99;
 }
 
 static void judge_channels(const struct judged *j)
@@ -147,10 +143,18 @@ struct misfit {
     double told;                              /* the offset from which on it is told */
 };
 
+/** Large gains come first: beside a wide channel, the others' weights may all become 0. */
+static bool is_further(double gain, double than)
+{
+    if ((gain > GAIN) != (than > GAIN))
+        return gain > GAIN;
+    return gain > GAIN ? gain > than : gain < than;
+}
+
 static void note_channel(struct misfit *m, int channel, double gain, double offset)
 {
     bool const scaled = gain > GAIN || gain < 1 / GAIN;
-    if (scaled && (!m->scaled || gain > m->gain)) {
+    if (scaled && (!m->scaled || is_further(gain, m->gain))) {
         m->gain = gain;
         m->most_scaled = channel;
     } else if (!scaled && fabs(offset) > fmax(m->told, fabs(m->offset))) {
@@ -382,6 +386,8 @@ static void find_all(const struct judged *j)
     struct misfit const m = misfit_of(j, false);
     bool const wide = qat_real_accumulates(j->d->model, j->op) && is_wide(j);
     char others[48];
+    if (!isfinite(j->y->own.noise))
+        find(j->layer, QAT_DEBUG_NOT_FINITE, "the float network's values are not finite");
     if (m.scaled && (m.gain > GAIN || !wide))
         find_scaled(j, &m, "the model's");
     if (j->biases_off && !wide)
@@ -431,11 +437,13 @@ static void judge_layer(struct judged *j)
         find_foreign(j);
 }
 
-/** A layer whose parameters are not those of the float network comes before all others. */
+/** A layer whose parameters are not those of the float network, or not numbers, comes before all
+ * others. */
 static int32_t key_of(const struct judged *j)
 {
     enum { MISTAKE = 1000 };
-    bool const mistake = j->layer->kind == QAT_DEBUG_SCALE || j->biases_off;
+    bool const mistake = j->layer->kind == QAT_DEBUG_SCALE ||
+                         j->layer->kind == QAT_DEBUG_NOT_FINITE || j->biases_off;
     return qat_rank_key((float)(j->layer->loss + (mistake ? MISTAKE : 0)));
 }
 
@@ -471,7 +479,7 @@ static bool is_off(const qat_debug *d, int i, qat_debug_pair pair)
         return layer->differing > 0;
     if (pair == QAT_DEBUG_FOREIGN_INTEGER)
         return layer->foreign_differing > 0;
-    return y->own.n && decibels(y->own.noise / (double)y->own.n, rounding) > PARTS;
+    return y->own.n && !(qat_decibels(y->own.noise / (double)y->own.n, rounding) <= PARTS);
 }
 
 int qat_debug_parts(const qat_debug *d, qat_debug_pair pair)

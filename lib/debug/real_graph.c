@@ -245,13 +245,19 @@ static qat_node *concat(struct build *b)
     return y;
 }
 
-static qat_node *reshape(struct build *b)
+/** In the shape of the op's output. */
+static qat_node *reshaped(struct build *b, const char *what, qat_node *x)
 {
     char attrs[ATTRS] = "";
     for (int i = 1; i < b->y->rank; i++)
         qat_format(attrs + strlen(attrs), sizeof attrs - strlen(attrs), "d%d=%d ", i,
                    b->y->dims[i]);
-    return apply(b, "reshape", "/shape", attrs, input(b, 0));
+    return apply(b, "reshape", what, attrs, x);
+}
+
+static qat_node *reshape(struct build *b)
+{
+    return reshaped(b, "/shape", input(b, 0));
 }
 
 static qat_node *function(struct build *b)
@@ -307,7 +313,7 @@ static void add_op(struct build *b)
     bool const plain = b->op->n_outputs == 1 && b->x && qat_real_is_activation(b->y);
     qat_node *y = plain ? translate(b) : NULL;
     if (y && !fits(y, b->y) && qat_shape_count(&y->shape) == qat_real_count(b->y))
-        y = qat_apply1(b->r->graph, "reshape", part(b, "/back"), "", y);
+        y = reshaped(b, "/back", y);
     for (int i = 0; i < b->op->n_outputs; i++) {
         int32_t const out = b->op->outputs[i];
         if (!qat_real_is_activation(qi_tensor_at(b->model, out)))

@@ -296,6 +296,26 @@ static const char *values_of(qat_sample_type type)
     return names[type];
 }
 
+qat_status qat_input_equal(const qat_input_info *reference, const qat_input_info *model,
+                           qat_error *err)
+{
+    const qat_input_info *a = reference, *b = model;
+    if (a->height != b->height || a->width != b->width || a->channels != b->channels ||
+        a->type != b->type)
+        return qat_fail(err, QAT_ERR_SHAPE,
+                        "the float network takes %d x %d x %d %s, but the model %d x %d x %d %s",
+                        a->height, a->width, a->channels, values_of(a->type), b->height, b->width,
+                        b->channels, values_of(b->type));
+    for (int c = 0; c < a->channels && c < QAT_CHANNEL_VALUES; c++)
+        if (a->mean[c] != b->mean[c] || a->std[c] != b->std[c])
+            return qat_fail(err, QAT_ERR_SHAPE,
+                            "in channel %d the float network takes values with mean %g and std %g, "
+                            "but the model with %g and %g",
+                            c, (double)a->mean[c], (double)a->std[c], (double)b->mean[c],
+                            (double)b->std[c]);
+    return QAT_OK;
+}
+
 qat_status qat_input_check(const qat_input_info *input, const qat_dataset *data, qat_error *err)
 {
     const qat_dataset_info *d = qat_dataset_info_of(data);

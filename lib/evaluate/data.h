@@ -7,6 +7,10 @@
 /** Check that the samples fit the network: size, type, number of classes. */
 qat_status qat_input_check(const qat_input_info *input, const qat_dataset *data, qat_error *err);
 
+/** Check that two networks can take the same samples: their size, type, mean and std are equal. */
+qat_status qat_input_equal(const qat_input_info *reference, const qat_input_info *model,
+                           qat_error *err);
+
 /**
  * Open a loader with the input's mean and std (those in options are ignored), after
  * qat_input_check.

@@ -3,10 +3,12 @@
 #include "base/arena.h"
 #include "base/bytes.h"
 #include "base/files/file.h"
+#include "base/number.h"
 #include "base/parallel.h"
 #include "base/rng.h"
 #include "base/sha256.h"
 #include "base/shown.h"
+#include "base/words.h"
 #include "common/fail_alloc.h"
 #include "common/suite.h"
 #include "common/temp.h"
@@ -24,6 +26,34 @@ static void expect_error(const qat_error *err, const char *part)
 {
     ck_assert_msg(strstr(err->message, part) != NULL, "\"%s\" lacks \"%s\"", err->message, part);
 }
+
+/* Names, and an ending that some have. */
+
+START_TEST(test_without_end)
+{
+    char cut[8];
+    ck_assert(qat_without_end("relu/q", "/q", cut, sizeof cut));
+    ck_assert_str_eq(cut, "relu");
+    ck_assert(qat_without_end("pool", "/q", cut, sizeof cut));
+    ck_assert_str_eq(cut, "pool");
+    ck_assert(qat_without_end("/q", "/q", cut, sizeof cut)); /* something must be left */
+    ck_assert_str_eq(cut, "/q");
+    ck_assert(qat_without_end("1234567/q", "/q", cut, sizeof cut));
+    ck_assert_str_eq(cut, "1234567");
+    ck_assert(!qat_without_end("12345678/q", "/q", cut, sizeof cut));
+    ck_assert(!qat_without_end("12345678", "/q", cut, sizeof cut));
+}
+END_TEST
+
+START_TEST(test_decibels)
+{
+    ck_assert_double_eq_tol(qat_decibels(100, 1), 20, 1e-12);
+    ck_assert_double_eq(qat_decibels(1, 0), 999);
+    ck_assert_double_eq(qat_decibels(0, 1), -999);
+    ck_assert(isnan(qat_decibels(NAN, 1)) && isnan(qat_decibels(1, NAN)));
+    ck_assert(isnan(qat_decibels(INFINITY, 1)) && isnan(qat_decibels(1, INFINITY)));
+}
+END_TEST
 
 /* A stranger's text. */
 
@@ -726,6 +756,8 @@ END_TEST
 static TCase *plain_case(void)
 {
     TCase *tc = tcase_create("memory");
+    tcase_add_test(tc, test_without_end);
+    tcase_add_test(tc, test_decibels);
     tcase_add_test(tc, test_shown);
     tcase_add_test(tc, test_status);
     tcase_add_test(tc, test_rng_known);

@@ -288,6 +288,83 @@ START_TEST(test_figures)
 }
 END_TEST
 
+/** A layer of the float network whose bias is not a number is told first. */
+START_TEST(test_not_finite)
+{
+    open_both(_i);
+    param("logits", "bias/bias")->values[3] = NAN;
+    qat_debug *d = run(&(qat_debug_source){.checkpoint = good, .against = bad}, DEBUG_BATCH);
+    const qat_debug_layer *first = qat_debug_layer_at(d, qat_debug_worst(d, 0));
+    ck_assert_str_eq(first->name, "logits");
+    ck_assert_int_eq(first->kind, QAT_DEBUG_NOT_FINITE);
+    ck_assert_ptr_nonnull(strstr(first->finding, "the float network's values are not finite"));
+    ck_assert(isnan(first->own.snr) && isnan(first->whole.snr));
+    ck_assert_int_ge(qat_debug_parts(d, QAT_DEBUG_FLOAT_INTEGER), 0);
+    qat_debug_free(d);
+    close_both();
+}
+END_TEST
+
+/** Of two channels that are too small, the smaller one is told. */
+START_TEST(test_small_channels)
+{
+    open_both(1);
+    const qat_named_tensor *w = param("logits", "weights");
+    size_t const n = qat_shape_count(&w->shape) / (size_t)w->shape.dims[0];
+    for (size_t i = 0; i < n; i++) {
+        w->values[2 * n + i] *= 0.4f;
+        w->values[5 * n + i] *= 0.1f;
+    }
+    qat_debug *d = run(&(qat_debug_source){.checkpoint = bad, .against = good}, SAMPLES);
+    const qat_debug_layer *first = qat_debug_layer_at(d, qat_debug_worst(d, 0));
+    ck_assert_str_eq(first->name, "logits");
+    ck_assert_msg(strstr(first->finding, "channel 5 (and 1 more): the model's values are 0."), "%s",
+                  first->finding);
+    qat_debug_free(d);
+    close_both();
+}
+END_TEST
+
+/** A mean whose output has no height and width, as files of other tools have it. */
+START_TEST(test_mean_of_two_dimensions)
+{
+    qat_deploy_options const o = {.has_profile = true, .profile = QAT_PROFILE_TFLITE};
+    qat_qm_metadata const metadata = {.description = ""};
+    qi_host_options const options = {.limits = QI_NO_LIMITS};
+    qat_graph *eval;
+    qat_qgraph *graph = NULL;
+    uint8_t *bytes = NULL;
+    size_t count = 0;
+    qi_host *host = NULL;
+    int means = 0;
+    open_both(0);
+    MUST(qat_restored_eval_graph(good, &o, 1, &eval, &err));
+    MUST(qat_restored_freeze(good, &o, eval, &graph, &err));
+    MUST(qat_finish_network(graph, &good->checkpoint->input, &err));
+    for (int i = 0; i < graph->n_ops; i++) {
+        qat_qtensor *y = &graph->tensors[graph->ops[i].outputs[0]];
+        if (strcmp(graph->ops[i].op, "mean"))
+            continue;
+        y->rank = 2;
+        y->dims[1] = y->dims[3];
+        y->dims[2] = y->dims[3] = 1;
+        means++;
+    }
+    ck_assert_int_eq(means, 1);
+    MUST(qat_qm_write(graph, &metadata, &bytes, &count, &err));
+    MUST(qi_host_open_bytes(&host, bytes, count, "model", &options, &err));
+    qat_debug *d = run(&(qat_debug_source){.model = host, .registry = good->registry}, SAMPLES);
+    for (int i = 1; i < qat_debug_layers(d); i++)
+        ck_assert_double_ge(qat_debug_layer_at(d, i)->own.snr, 15);
+    qat_debug_free(d);
+    qi_host_close(host);
+    free(bytes);
+    qat_qgraph_free(graph);
+    qat_graph_free(eval);
+    close_both();
+}
+END_TEST
+
 START_TEST(test_sums)
 {
     debug_sums s = {0};
@@ -396,6 +473,59 @@ START_TEST(test_refused_dumps)
 }
 END_TEST
 
+START_TEST(test_refused_folders)
+{
+    enum { DOTS = 600 };
+    char dir[2 * DOTS + 1] = "";
+    open_both(0);
+    for (int i = 0; i < DOTS; i++)
+        memcpy(dir + 2 * i, "./", 3);
+    refuses_dump(dir, "the name of this folder is too long");
+    close_both();
+}
+END_TEST
+
+static void refuses_input(const char *words)
+{
+    qat_debug *d;
+    qat_debug_source const source = {.checkpoint = bad, .against = good};
+    MUST(qat_debug_create(&d, &source, &err));
+    ck_assert_int_eq(
+        qat_debug_run(d, qat_checkpoint_input(bad->checkpoint), data, 8, NULL, NULL, &err),
+        QAT_ERR_SHAPE);
+    ck_assert_msg(strstr(err.message, words) != NULL, "%s", err.message);
+    qat_debug_free(d);
+}
+
+/** The two networks take other samples. */
+START_TEST(test_refused_inputs)
+{
+    open_both(0);
+    good->checkpoint->input.height++;
+    refuses_input("the float network takes 29 x 28 x 1 pixels, but the model 28 x 28 x 1 pixels");
+    good->checkpoint->input.height--;
+    good->checkpoint->input.std[0] = 100;
+    refuses_input("with mean 127.5 and std 100, but the model with 127.5 and 127.5");
+    close_both();
+}
+END_TEST
+
+/** The registry is that of one of the checkpoints, unless there is none. */
+START_TEST(test_what_is_given)
+{
+    open_both(0);
+    qat_debug *d = run(&(qat_debug_source){.checkpoint = good}, 8), *other;
+    qat_debug_source const model = {.model = d->host}, nothing = {.against = good};
+    qat_debug_free(run(&(qat_debug_source){.model = d->host, .against = good}, 8));
+    ck_assert_int_eq(qat_debug_create(&other, &model, &err), QAT_ERR_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(err.message, "there is no registry of ops"));
+    ck_assert_int_eq(qat_debug_create(&other, &nothing, &err), QAT_ERR_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(err.message, "there is no model and no checkpoint"));
+    qat_debug_free(d);
+    close_both();
+}
+END_TEST
+
 START_TEST(test_refused_memory)
 {
     open_both(0);
@@ -420,7 +550,13 @@ int main(void)
     tcase_add_loop_test(t, test_figures, 0, 2);
     tcase_add_loop_test(t, test_single_layers, 0, 2);
     tcase_add_test(t, test_sums);
+    tcase_add_loop_test(t, test_not_finite, 0, 2);
+    tcase_add_test(t, test_small_channels);
+    tcase_add_test(t, test_mean_of_two_dimensions);
     tcase_add_test(t, test_refused_dumps);
+    tcase_add_test(t, test_refused_folders);
+    tcase_add_test(t, test_refused_inputs);
+    tcase_add_test(t, test_what_is_given);
     tcase_add_test(t, test_refused_memory);
     suite_add_tcase(suite, t);
     return test_run_suite(suite);
