@@ -6,7 +6,8 @@
  *
  *     |bias code - t - b' 2^f / (S_x S_w)|  <=  1/2 + slack of b' 2^f / (S_x S_w)
  *
- * t lets ties go up: 2^-15 of a code.
+ * and without a slack for b' in float32, by the formula of fold.c. t lets ties go up: 2^-15 of a
+ * code.
  */
 #include "certify/certify.h"
 
@@ -52,6 +53,12 @@ static int32_t int_at(const qi_tensor *t, size_t i)
 }
 
 /* ------------------------------------------------------------------ which layer it is */
+
+bool cert_has_weights(const qat_node *head)
+{
+    return qat_node_is_op(head, "conv2d") || qat_node_is_op(head, "depthwise_conv2d") ||
+           qat_node_is_op(head, "transpose_conv2d") || qat_node_is_op(head, "fully_connected");
+}
 
 cert_weights cert_weights_of(const cert *c, const cert_layer *l, char base[2 * QAT_NAME_MAX])
 {
@@ -163,21 +170,23 @@ static double ties(const struct accumulate *a, int channel)
     return f > 0 && bits >= 0x1p12 && bits < 0x1p31 ? fmax(1, round(bits * 0x1p-15)) : 0;
 }
 
+/** real, slack: in codes. */
+static qat_status check_near(const struct accumulate *a, int channel, double real, double slack)
+{
+    int64_t const most = is_wide(a) ? (INT64_C(1) << 47) - 1 : INT32_MAX;
+    double const room = (double)most - ldexp((double)a->largest[channel], a->op->node->fraction);
+    double const expected = fmin(fmax(real + ties(a, channel), -room), room);
+    double const own = 0x1p-50 * fabs(expected); /* float64's */
+    double const code = (double)bias_at(a, channel);
+    return fabs(code - expected) <= 0.5 + slack + own ? QAT_OK : refuse_bias(a, channel, expected);
+}
+
 static qat_status check_bias(const struct accumulate *a, int channel, const cert_bias *b)
 {
     int const f = a->op->node->fraction;
     double const unit = ldexp((double)cert_scale(a->in[X]) * weight_scale(a, channel), -f);
-    int64_t const most = is_wide(a) ? (INT64_C(1) << 47) - 1 : INT32_MAX;
-    double const room = (double)most - ldexp((double)a->largest[channel], f);
-    double real = b->real / unit, slack = b->slack / unit;
-    if (slack > 0.25) {
-        real = (double)b->in_float32 / unit;
-        slack = 0;
-    }
-    double const expected = fmin(fmax(real + ties(a, channel), -room), room);
-    slack += 0x1p-50 * fabs(expected); /* float64's own */
-    double const code = (double)bias_at(a, channel);
-    return fabs(code - expected) <= 0.5 + slack ? QAT_OK : refuse_bias(a, channel, expected);
+    qat_status const st = check_near(a, channel, b->real / unit, b->slack / unit);
+    return st ? st : check_near(a, channel, (double)b->in_float32 / unit, 0);
 }
 
 static qat_status check_biases(struct accumulate *a)

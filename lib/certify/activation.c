@@ -94,13 +94,6 @@ qat_status cert_activation_grid(const cert *c, int origin, cert_grid *grid)
     return QAT_OK;
 }
 
-static int32_t code_of_bound(const qi_tensor *t, double bound, int32_t lowest, int32_t highest)
-{
-    if (isinf(bound))
-        return bound < 0 ? lowest : highest;
-    return cert_code_with_ties(t, (float)bound);
-}
-
 qat_status cert_check_clamp(const cert *c, const char *layer, const qi_tensor *output, double min,
                             double max, int32_t lo, int32_t hi)
 {
@@ -108,11 +101,11 @@ qat_status cert_check_clamp(const cert *c, const char *layer, const qi_tensor *o
     double const scale = (double)cert_scale(output);
     cert_codes_of(output, &lowest, &highest);
     if (c->source->profile != QAT_PROFILE_TFLITE && output->bits < 8) {
-        qat_status const st = cert_equal(c, layer, "the parameter clamp_lo", lo,
-                                         code_of_bound(output, min, lowest, highest));
+        qat_status const st =
+            cert_equal(c, layer, "the parameter clamp_lo", lo, cert_code_of_bound(output, min));
         return st ? st
                   : cert_equal(c, layer, "the parameter clamp_hi", hi,
-                               code_of_bound(output, max, lowest, highest));
+                               cert_code_of_bound(output, max));
     }
     double const slack = (highest - lowest + 1) * CERT_U;
     bool const right = cert_near_code(min, scale, output->zero_point, lowest, highest, slack, lo) &&

@@ -170,7 +170,7 @@ qat_status cert_activation_grid(const cert *c, int origin, cert_grid *grid);
 qat_status cert_check_grid(const cert *c, const char *name, const cert_grid *grid, float scale,
                            int32_t zero_point);
 /** Is this code the nearest to value / scale + zero_point, or, within `slack` of a tie, one of the
- *  two nearest? */
+ *  two nearest? NaN has none. */
 bool cert_near_code(double value, double scale, int32_t zero_point, int32_t lo, int32_t hi,
                     double slack, int32_t code);
 /** Check the codes of an activation's bounds in the same way. */
@@ -181,6 +181,8 @@ qat_status cert_check_clamp(const cert *c, const char *layer, const qi_tensor *o
 int32_t cert_code_in_float32(const qi_tensor *t, float value);
 /** The same where also what is 2^-15 below a tie goes up: of the values of layers of few bits. */
 int32_t cert_code_with_ties(const qi_tensor *t, float value);
+/** The code of an activation's bound, which may be infinite, in float32. */
+int32_t cert_code_of_bound(const qi_tensor *t, double bound);
 
 /** mult in [2^30, 2^31) and shift of a real multiplier. */
 void cert_multiplier(double real, int32_t *mult, int32_t *shift);
@@ -247,6 +249,15 @@ typedef struct cert_op {
     double act_min, act_max; /* bounds of its activation */
 } cert_op;
 
+static inline const qi_tensor *cert_input(const cert *c, const cert_op *op, int i)
+{
+    return cert_tensor(c, op->node->inputs[i]);
+}
+static inline const qi_tensor *cert_output(const cert *c, const cert_op *op)
+{
+    return cert_tensor(c, op->node->outputs[0]);
+}
+
 /** An activation that is no clamp. */
 typedef struct cert_curve {
     const char *op;
@@ -270,6 +281,8 @@ typedef struct cert_weights {
     int channels, axis;
 } cert_weights;
 
+/** Is it one of the built-in ops that multiply by weights? */
+bool cert_has_weights(const qat_node *head);
 cert_weights cert_weights_of(const cert *c, const cert_layer *layer, char base[2 * QAT_NAME_MAX]);
 qat_status cert_check_weights(cert *c, const cert_op *op, const cert_weights *w,
                               const qi_tensor *tensor);

@@ -5,22 +5,13 @@
  * to int32; gather of rows.
  *
  *     numbers   scale 1, zero point 0; the input's codes are at most 1 apart
- *     rows      |code - (w / S_y + Z_y)| <= 1/2 + 2^-11 for each value w of the checkpoint's table
+ *     rows      |code - (w / S_y + Z_y)| <= 1/2 + 2^-11 for each value w of the checkpoint's table;
+ *               of 16-bit codes 1/2 + 1/8
  */
 #include "certify/certify.h"
 
 #include <math.h>
 #include <string.h>
-
-static const qi_tensor *input(const cert *c, const cert_op *op, int i)
-{
-    return cert_tensor(c, op->node->inputs[i]);
-}
-
-static const qi_tensor *output(const cert *c, const cert_op *op)
-{
-    return cert_tensor(c, op->node->outputs[0]);
-}
 
 static double scale(const qi_tensor *t)
 {
@@ -29,7 +20,7 @@ static double scale(const qi_tensor *t)
 
 static qat_status check_clamp(const cert *c, const cert_op *op, int at)
 {
-    return cert_check_clamp(c, op->name, output(c, op), op->act_min, op->act_max,
+    return cert_check_clamp(c, op->name, cert_output(c, op), op->act_min, op->act_max,
                             op->node->params[at], op->node->params[at + 1]);
 }
 
@@ -43,7 +34,7 @@ static qat_status check_even_add(cert *c, const cert_op *op)
     for (int i = 0; !st && i < 2; i++)
         st = cert_check_multiplier(
             c, op->name, i ? "the second input's multiplier" : "the first input's multiplier",
-            (double)(float)(scale(input(c, op, i)) / scale(output(c, op))), p[1 + 2 * i],
+            (double)(float)(scale(cert_input(c, op, i)) / scale(cert_output(c, op))), p[1 + 2 * i],
             p[2 + 2 * i]);
     for (int i = 5; !st && i < 7; i++)
         st = cert_equal(c, op->name, "the output's multiplier", p[i], 0);
@@ -55,9 +46,9 @@ qat_status cert_check_add(cert *c, const cert_op *op)
     if (c->source->profile == QAT_PROFILE_ONNX)
         return check_even_add(c, op);
     const int32_t *p = op->node->params;
-    double const a = scale(input(c, op, 0)), b = scale(input(c, op, 1));
+    double const a = scale(cert_input(c, op, 0)), b = scale(cert_input(c, op, 1));
     double const twice = 2 * fmax(a, b);
-    int const left = output(c, op)->type == QI_S16 ? 15 : 20;
+    int const left = cert_output(c, op)->type == QI_S16 ? 15 : 20;
     qat_status st =
         cert_check_form(c, op->name, op->node, 2, 9, cert_rounding(c, op->node, QI_ROUND_TWICE), 0);
     if (!st)
@@ -70,14 +61,15 @@ qat_status cert_check_add(cert *c, const cert_op *op)
                                    p[4]);
     if (!st)
         st = cert_check_multiplier(c, op->name, "the output's multiplier",
-                                   twice / (exp2(left) * scale(output(c, op))), p[5], p[6]);
+                                   twice / (exp2(left) * scale(cert_output(c, op))), p[5], p[6]);
     return st ? st : check_clamp(c, op, 7);
 }
 
 qat_status cert_check_mul(cert *c, const cert_op *op)
 {
     const int32_t *p = op->node->params;
-    double const a = scale(input(c, op, 0)), b = scale(input(c, op, 1)), y = scale(output(c, op));
+    double const a = scale(cert_input(c, op, 0)), b = scale(cert_input(c, op, 1)),
+                 y = scale(cert_output(c, op));
     qat_profile const profile = c->source->profile;
     double const in_float32 = (double)((float)((float)(a * b)) / (float)y);
     double const real = profile == QAT_PROFILE_PAPER ? a * b / y : in_float32;
@@ -94,10 +86,10 @@ qat_status cert_check_requantize(cert *c, const cert_op *op)
     if (c->source->profile == QAT_PROFILE_ONNX)
         return cert_check_even_table(c, op);
     const int32_t *p = op->node->params;
-    double const real = scale(input(c, op, 0)) / scale(output(c, op));
+    double const real = scale(cert_input(c, op, 0)) / scale(cert_output(c, op));
     bool const in_float32 = c->source->profile == QAT_PROFILE_TFLITE && op->layer &&
                             op->layer->activation &&
-                            !(output(c, op)->type == QI_S16 && op->act_min < 0);
+                            !(cert_output(c, op)->type == QI_S16 && op->act_min < 0);
     qat_status st =
         cert_check_form(c, op->name, op->node, 1, 4, cert_rounding(c, op->node, QI_ROUND_TWICE), 0);
     if (!st)
@@ -121,7 +113,7 @@ static qat_status check_fixed_point(cert *c, const cert_op *op, int32_t mult, in
 qat_status cert_check_softmax(cert *c, const cert_op *op)
 {
     int32_t mult, shift;
-    cert_multiplier(fmin(scale(input(c, op, 0)) * 0x1p26, (double)INT32_MAX), &mult, &shift);
+    cert_multiplier(fmin(scale(cert_input(c, op, 0)) * 0x1p26, (double)INT32_MAX), &mult, &shift);
     if (shift < 0)
         mult = shift = 0;
     qat_status const st = cert_check_form(c, op->name, op->node, 1, 3, QI_ROUND_NONE, 0);
@@ -133,7 +125,7 @@ qat_status cert_check_softmax(cert *c, const cert_op *op)
 qat_status cert_check_sigmoid(cert *c, const cert_op *op)
 {
     int32_t mult, shift;
-    cert_multiplier(scale(input(c, op, 0)) * 0x1p27, &mult, &shift);
+    cert_multiplier(scale(cert_input(c, op, 0)) * 0x1p27, &mult, &shift);
     double const radius = fmin(fmax(floor(15 * exp2(27 - shift)), 1), 0x1p30);
     qat_status const st = cert_check_form(c, op->name, op->node, 1, 3, QI_ROUND_NONE, 0);
     return st ? st
@@ -221,8 +213,8 @@ static qat_status check_indices(cert *c, const cert_op *op, int x)
 
 static qat_status check_rows(cert *c, const cert_op *op)
 {
-    const qi_tensor *rows = cert_tensor(c, op->node->inputs[0]);
-    const qi_tensor *y = cert_tensor(c, op->node->outputs[0]);
+    const qi_tensor *rows = cert_input(c, op, 0);
+    const qi_tensor *y = cert_output(c, op);
     const qat_node *w = op->head->inputs[op->head->n_data];
     const float *values = NULL;
     int32_t lo, hi;
@@ -233,6 +225,8 @@ static qat_status check_rows(cert *c, const cert_op *op)
     qat_status st = cert_values(c, w->name, count, &values);
     if (!st)
         st = cert_check_name(c, op->name, rows, name);
+    if (!st)
+        st = cert_equal(c, op->name, "the kind of its rows", rows->kind, QI_CONSTANT);
     if (!st)
         st = cert_equal(c, rows->name, "the number of bits", rows->bits, y->bits);
     for (int i = 0; !st && i < 2; i++)

@@ -281,6 +281,8 @@ qat_status cert_check_constant(const cert *c, const qi_tensor *t, const char *la
     cert_part_name(name, layer, part);
     qat_status st = cert_check_name(c, layer, t, name);
     if (!st)
+        st = cert_equal(c, name, "the kind", t->kind, QI_CONSTANT);
+    if (!st)
         st = cert_equal(c, name, "the type", t->type, type);
     if (!st)
         st = cert_equal(c, name, "the rank", t->rank, columns > 1 ? 2 : 1);

@@ -9,8 +9,8 @@
  *
  *     U (5 |f m| + 5 |f b| + 2 (|beta| + |f m| + |f b|)),   f = gamma / s
  *
- * from the products and the two sums. If this is above a quarter of a code (large biases on small
- * scales), the same formula is also computed in float32, in the order beta - f m, + f b.
+ * from the products and the two sums. Near a tie of two codes, this error cannot tell which of them
+ * is right. So the same formula is also computed in float32, in the order beta - f m, + f b.
  */
 #include "certify/certify.h"
 

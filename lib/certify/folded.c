@@ -77,12 +77,6 @@ static qat_status check_layer(cert *c, const cert_layer *l, const qat_graph *fol
     return st ? st : check_biases(c, &w, affine ? affine->name : offset, folded);
 }
 
-static bool is_known(const qat_node *head)
-{
-    return qat_node_is_op(head, "conv2d") || qat_node_is_op(head, "depthwise_conv2d") ||
-           qat_node_is_op(head, "transpose_conv2d") || qat_node_is_op(head, "fully_connected");
-}
-
 qat_status cert_folded_graph(const qat_certify_source *original, const qat_graph *folded,
                              qat_error *err)
 {
@@ -93,7 +87,7 @@ qat_status cert_folded_graph(const qat_certify_source *original, const qat_graph
     qat_status st = cert_analyse(&c);
     for (int i = 0; !st && i < c.n_layers; i++) {
         const cert_layer *l = &c.layers[i];
-        if (l->head && is_known(l->head) && cert_info(&c, l->head)->copied)
+        if (l->head && cert_has_weights(l->head) && cert_info(&c, l->head)->copied)
             st = check_layer(&c, l, folded);
     }
     qat_arena_free(&c.arena);

@@ -200,5 +200,5 @@ bool cert_near_code(double value, double scale, int32_t zero_point, int32_t lo, 
                     double slack, int32_t code)
 {
     double const at = fmin(fmax(value / scale + zero_point, lo), hi);
-    return code >= lo && code <= hi && fabs(code - at) <= 0.5 + slack;
+    return !isnan(value) && code >= lo && code <= hi && fabs(code - at) <= 0.5 + slack;
 }

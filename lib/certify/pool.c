@@ -7,15 +7,10 @@
 #include <math.h>
 #include <string.h>
 
-static const qi_tensor *input(const cert *c, const cert_op *op, int i)
-{
-    return cert_tensor(c, op->node->inputs[i]);
-}
-
 /** If an op only moves codes, its input and its output must have the same scale and zero point. */
 static qat_status check_same_grid(const cert *c, const cert_op *op, int i)
 {
-    const qi_tensor *x = input(c, op, i), *y = cert_tensor(c, op->node->outputs[0]);
+    const qi_tensor *x = cert_input(c, op, i), *y = cert_output(c, op);
     if (x->scale_bits == y->scale_bits && x->zero_point == y->zero_point && x->bits == y->bits &&
         x->type == y->type)
         return QAT_OK;
@@ -55,7 +50,7 @@ qat_status cert_check_pad(cert *c, const cert_op *op)
 {
     static const char *const fields[] = {"before 0", "before 1", "before 2", "before 3", "after 0",
                                          "after 1",  "after 2",  "after 3",  "value"};
-    const qi_tensor *x = input(c, op, 0);
+    const qi_tensor *x = cert_input(c, op, 0);
     qat_shape const padded = cert_padded_shape(op->head);
     int expected[9] = {0};
     cert_window w;
@@ -77,7 +72,7 @@ qat_status cert_check_pool(cert *c, const cert_op *op)
 {
     static const char *const fields[] = {"kernel_h", "kernel_w", "stride_h",
                                          "stride_w", "pad_top",  "pad_left"};
-    const qi_tensor *x = input(c, op, 0);
+    const qi_tensor *x = cert_input(c, op, 0);
     cert_window w = {.kernel = {x->dims[1], x->dims[2]}, .stride = {1, 1}};
     if (!qat_node_is_op(op->head, "global_average_pool"))
         cert_window_of(op->head, &w);
@@ -93,8 +88,8 @@ qat_status cert_check_pool(cert *c, const cert_op *op)
     for (int i = 0; !st && i < 6; i++)
         st = cert_equal(c, op->name, fields[i], op->node->params[i], expected[i]);
     return st ? st
-              : cert_check_clamp(c, op->name, cert_tensor(c, op->node->outputs[0]), op->act_min,
-                                 op->act_max, op->node->params[6], op->node->params[7]);
+              : cert_check_clamp(c, op->name, cert_output(c, op), op->act_min, op->act_max,
+                                 op->node->params[6], op->node->params[7]);
 }
 
 /** Profile tflite: M of n values is mult 2^k / n, with k the whole part of log2 n. */
@@ -113,7 +108,7 @@ static void divided_multiplier(double real, int64_t n, int32_t *mult, int32_t *s
 /** Of the n values of a picture. Profile onnx: M = S_x / (S_y n) in float32. */
 qat_status cert_check_mean(cert *c, const cert_op *op)
 {
-    const qi_tensor *x = input(c, op, 0), *y = cert_tensor(c, op->node->outputs[0]);
+    const qi_tensor *x = cert_input(c, op, 0), *y = cert_output(c, op);
     const int32_t *p = op->node->params;
     int64_t const n = (int64_t)x->dims[1] * x->dims[2];
     bool const even = c->source->profile == QAT_PROFILE_ONNX;

@@ -67,6 +67,11 @@ static qat_status table_of(cert *c, const qi_node *node, const char *name, struc
     qat_status st = cert_check_form(c, name, node, 2, 0, QI_ROUND_NONE, 0);
     if (st)
         return st;
+    if (t->x->type == QI_S16)
+        return qat_fail(c->err, QAT_ERR_MISMATCH,
+                        "%s: the file's table is for %s, whose codes have 16 bits; this layer's "
+                        "have at most 8",
+                        name, t->x->name);
     t->codes = cert_tensor(c, node->inputs[1]);
     t->rows = t->codes->rank == 2 ? t->codes->dims[0] : 1;
     cert_part_name(entries, name, "table");
@@ -128,6 +133,18 @@ int32_t cert_code_in_float32(const qi_tensor *t, float value)
 int32_t cert_code_with_ties(const qi_tensor *t, float value)
 {
     return code_in_float32(t, value, 0.5f + 0x1p-15f);
+}
+
+int32_t cert_code_of_bound(const qi_tensor *t, double bound)
+{
+    int32_t lo, hi;
+    cert_codes_of(t, &lo, &hi);
+    if (isinf(bound))
+        return bound < 0 ? lo : hi;
+    if (t->bits < 8)
+        return cert_code_with_ties(t, (float)bound);
+    double const code = round((double)(float)(bound / (double)cert_scale(t))) + t->zero_point;
+    return (int32_t)fmin(fmax(code, lo), hi);
 }
 
 static qat_status check_pixel(const struct table *t, int channel, int pixel)
@@ -298,22 +315,10 @@ qat_status cert_check_row_numbers(cert *c, const cert_op *op)
 
 /* ------------------------------------------------------------------ profile onnx */
 
-/** The code of a bound, in float32. */
-static int32_t code_of_bound(const qi_tensor *y, double bound)
-{
-    int32_t lo, hi;
-    cert_codes_of(y, &lo, &hi);
-    if (isinf(bound))
-        return bound < 0 ? lo : hi;
-    if (y->bits < 8)
-        return cert_code_with_ties(y, (float)bound);
-    double const code = round((double)(float)(bound / (double)cert_scale(y))) + y->zero_point;
-    return (int32_t)fmin(fmax(code, lo), hi);
-}
-
 static qat_status check_even_entry(const struct table *t, const cert_op *op, int32_t code)
 {
-    int32_t const least = code_of_bound(t->y, op->act_min), most = code_of_bound(t->y, op->act_max);
+    int32_t const least = cert_code_of_bound(t->y, op->act_min),
+                  most = cert_code_of_bound(t->y, op->act_max);
     float const real = (float)real_of(t->x, code);
     double const steps = (double)(float)((double)real / (double)cert_scale(t->y));
     double const expected = fmin(fmax(rint(steps) + t->y->zero_point, least), most);

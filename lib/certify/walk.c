@@ -293,6 +293,22 @@ static const struct {
     {"flatten", "reshape", cert_check_reshape},
 };
 
+/**
+ * An op that is not in the file: its readers read its input. A plugin's op says itself whether it
+ * leaves the codes as they are; if not, they are another function's.
+ */
+static qat_status walk_left_out(cert *c, const qat_node *node)
+{
+    char why[QAT_NAME_MAX];
+    const qat_quant *quant = node->op->quant;
+    c->nodes[node->index].tensor = cert_info(c, node->inputs[0])->tensor;
+    if (qat_node_is_op(node, "dropout") || quant->is_view || quant->training_factor)
+        return QAT_OK;
+    snprintf(why, sizeof why, "op %s, which the file leaves out", node->op->name);
+    cert_uncertified(c, node->name, why);
+    return QAT_OK;
+}
+
 /** Ops that pass codes on. Dropout is not in the file. */
 static qat_status walk_pass(cert *c, const qat_node *node)
 {
@@ -312,10 +328,8 @@ static qat_status walk_pass(cert *c, const qat_node *node)
             w.check = passes[i].check;
         }
     if (qat_node_is_op(node, "dropout") ||
-        (!w.kernel && node->op->quant && !node->op->quant->freeze)) {
-        *tensor = cert_info(c, node->inputs[0])->tensor;
-        return QAT_OK;
-    }
+        (!w.kernel && node->op->quant && !node->op->quant->freeze))
+        return walk_left_out(c, node);
     w.inputs = inputs_of(c, node);
     return check_op(c, &w, tensor);
 }

@@ -129,18 +129,38 @@ static int sign(double x)
     return x < 0 ? -1 : 1;
 }
 
-/** threshold < 0: every weight has the magnitude. Near the threshold, both may be. */
+static double max_abs(const cert_group *g)
+{
+    double max = 0;
+    for (size_t i = 0; i < cert_group_size(g); i++)
+        max = fmax(max, fabs(cert_group_value(g, i)));
+    return max;
+}
+
+/** Is it less than float32's normal numbers? Then it may have become 0 when it was folded. */
+static bool may_vanish(double x)
+{
+    return fabs(x) < (double)FLT_MIN;
+}
+
+/**
+ * threshold < 0: every weight has the magnitude. Near the threshold, both may be. Where all weights
+ * are 0, so is the magnitude, and all codes are those of 0.
+ */
 static qat_status check_signs(const cert_group *g, double threshold, double *magnitude)
 {
+    double const max = max_abs(g), slack = 2 * CERT_FOLD_SLACK * fabs(threshold);
     double sum = 0;
     size_t n = 0;
     for (size_t i = 0; i < cert_group_size(g); i++) {
-        double const w = cert_group_value(g, i), slack = 2 * CERT_FOLD_SLACK * fabs(threshold);
+        double const w = cert_group_value(g, i);
         int const c = cert_group_code(g, i) - g->t->zero_point;
-        bool const zero_fits = fabs(w) <= threshold + slack;
-        bool const sign_fits = fabs(w) >= threshold - slack && (c == sign(w) || w == 0);
+        bool const zero_fits = fabs(w) <= threshold + slack || may_vanish(max);
+        bool const sign_fits =
+            max > 0 && fabs(w) >= threshold - slack && (c == sign(w) || (w < 0 && may_vanish(w)));
+        bool const has_sign = max > 0 && fabs(w) > threshold;
         if (c == 0 ? !zero_fits : !sign_fits)
-            return cert_refuse_code(g, i, g->t->zero_point + (fabs(w) > threshold ? sign(w) : 0));
+            return cert_refuse_code(g, i, g->t->zero_point + (has_sign ? sign(w) : 0));
         sum += c ? fabs(w) : 0;
         n += c != 0;
     }

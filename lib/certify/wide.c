@@ -12,14 +12,9 @@
 
 enum { LINES = 512 };
 
-static const qi_tensor *input(const cert *c, const cert_op *op, int i)
-{
-    return cert_tensor(c, op->node->inputs[i]);
-}
-
 static double scale(const cert *c, const cert_op *op)
 {
-    return (double)cert_scale(input(c, op, 0));
+    return (double)cert_scale(cert_input(c, op, 0));
 }
 
 /* ------------------------------------------------------------------ softmax */
@@ -49,7 +44,7 @@ static double entry_of(double (*f)(double x), double low, double high, int i)
 static qat_status check_lines(cert *c, const cert_op *op, int at, const char *part,
                               double (*f)(double x), double low, double high)
 {
-    const qi_tensor *t = input(c, op, at);
+    const qi_tensor *t = cert_input(c, op, at);
     qat_status st = cert_check_constant(c, t, op->name, part, QI_S16, LINES + 1, 1);
     if (!st)
         st = cert_check_scale_1(c, t);
@@ -108,8 +103,8 @@ qat_status cert_check_wide_sigmoid(cert *c, const cert_op *op)
 qat_status cert_check_wide_leaky_relu(cert *c, const cert_op *op)
 {
     const int32_t *p = op->node->params;
-    const qi_tensor *y = cert_tensor(c, op->node->outputs[0]);
-    float const alpha = (float)qat_attr(op->head, "alpha"), x = cert_scale(input(c, op, 0));
+    const qi_tensor *y = cert_output(c, op);
+    float const alpha = (float)qat_attr(op->head, "alpha"), x = cert_scale(cert_input(c, op, 0));
     float const positive = x / cert_scale(y), times = x * alpha, negative = times / cert_scale(y);
     qat_status st = cert_check_form(c, op->name, op->node, 2, 6, QI_ROUND_TWICE, 0);
     if (!st)
@@ -119,11 +114,11 @@ qat_status cert_check_wide_leaky_relu(cert *c, const cert_op *op)
         st = cert_check_multiplier(c, op->name, "the multiplier below 0", fabs((double)negative),
                                    p[2], p[3]);
     if (!st)
-        st = cert_check_constant(c, input(c, op, 1), op->name, "alpha", QI_S16, 1, 1);
+        st = cert_check_constant(c, cert_input(c, op, 1), op->name, "alpha", QI_S16, 1, 1);
     if (!st)
-        st = cert_check_scale_1(c, input(c, op, 1));
+        st = cert_check_scale_1(c, cert_input(c, op, 1));
     if (!st)
-        st = cert_equal(c, op->name, "the sign of alpha", cert_code(input(c, op, 1), 0),
+        st = cert_equal(c, op->name, "the sign of alpha", cert_code(cert_input(c, op, 1), 0),
                         negative < 0 ? -1 : 1);
     return st ? st : cert_check_clamp(c, op->name, y, op->act_min, op->act_max, p[4], p[5]);
 }

@@ -6,7 +6,8 @@
  *     every estimator   smallest - D <= range's ends <= largest + D: it may cut, never widen
  *     minmax            they are smallest and largest, within D
  *     percentile:P      at most the share 1 - P/100 lies beyond an end by more than D; and if the
- *                       end were moved inwards by w + D, a larger share would
+ *                       end were moved inwards by w + D, a larger share would, and the whole bin
+ *                       in which it then lies. If all values are equal, the range is theirs
  *     mse               root mean square error <= that of the best range + w / 32
  *
  * For mse, calibration counts the same values, but float32 may bring a few of them into the next
@@ -58,10 +59,10 @@ static double share(const struct compare *c, double from, double to)
     return all > 0 ? some / all : 0;
 }
 
-/** Where a value lies, in bins. */
+/** Where a value lies, in bins, which have a width. */
 static double place(const struct compare *c, double value)
 {
-    return c->width > 0 ? (value - c->e->min[c->root]) / c->width : 0;
+    return (value - c->e->min[c->root]) / c->width;
 }
 
 static qat_status refuse_share(const struct compare *c, double end, double cut, double may)
@@ -80,23 +81,25 @@ static qat_status refuse_width(const struct compare *c, double end, double may)
                     c->tensor, end, 100 * may);
 }
 
-/** An end at 0 cannot be nearer; two ends that meet stop each other. Shares that are equal in
- *  decimals are ties in float64. */
+/**
+ * An end at 0 cannot be nearer. Two ends that meet stop each other, but then all bins from the
+ * lower one on hold at least half of the values. Shares that are equal in decimals are ties in
+ * float64.
+ */
 static qat_status check_percentile(const struct compare *c, double percent)
 {
     double const may = 1 - percent / 100, tie = 1e-9, room = c->width + c->slack;
     double const below = share(c, 0, floor(place(c, c->low - c->slack))),
                  above = share(c, ceil(place(c, c->high + c->slack)), CERT_BINS),
-                 more_below = share(c, 0, ceil(place(c, c->low + room)) + 1),
-                 more_above = share(c, floor(place(c, c->high - room)) - 1, CERT_BINS);
-    bool const meet = c->high - c->low < 4 * room;
+                 more_below = share(c, 0, ceil(place(c, c->low + room))),
+                 more_above = share(c, floor(place(c, c->high - room)), CERT_BINS);
     if (below > may + tie)
         return refuse_share(c, c->low, below, may);
     if (above > may + tie)
         return refuse_share(c, c->high, above, may);
-    if (c->low < 0 && !meet && more_below < may - tie)
+    if (c->low < 0 && more_below < may - tie)
         return refuse_width(c, c->low, may);
-    return c->high > 0 && !meet && more_above < may - tie ? refuse_width(c, c->high, may) : QAT_OK;
+    return c->high > 0 && more_above < may - tie ? refuse_width(c, c->high, may) : QAT_OK;
 }
 
 static qat_status check_error(const struct compare *c)
@@ -121,15 +124,16 @@ static qat_status check_error(const struct compare *c)
     return qat_fail(
         c->err, QAT_ERR_MISMATCH,
         "%s: its calibrated range %g..%g quantizes the float network's values on the same data "
-        "with an error of %g, but another range has %g; the observer mse must choose the smallest",
+        "with an error of %g, but another range has %g; the estimator mse must choose the smallest",
         c->tensor, c->low, c->high, error, least);
 }
 
 static qat_status check_by(const struct compare *c, const char *estimator, double parameter)
 {
-    bool const counted = has_counts(c);
-    qat_status st = check_extents(c, strcmp(estimator, "minmax") == 0);
-    if (!st && counted && strcmp(estimator, "percentile") == 0)
+    bool const counted = has_counts(c), cuts = strcmp(estimator, "percentile") == 0;
+    bool const equal = cuts && !(c->width > 0);
+    qat_status st = check_extents(c, equal || strcmp(estimator, "minmax") == 0);
+    if (!st && counted && cuts && !equal)
         st = check_percentile(c, parameter);
     if (!st && counted && strcmp(estimator, "mse") == 0)
         st = check_error(c);

@@ -103,7 +103,7 @@ static qat_status check_group(const struct group *g, qat_error *err)
     return qat_fail(err, QAT_ERR_MISMATCH,
                     "export refused: %s, value %zu and those that share its scale: clipped to "
                     "%.9g..%.9g they are quantized with an error of %g, but another range has %g; "
-                    "the observer mse must choose the smallest",
+                    "the estimator mse must choose the smallest",
                     g->name, g->first, low, high, error, least);
 }
 
@@ -154,18 +154,12 @@ static qat_status check_finite(const struct clipped *k, const qat_node *is)
     return QAT_OK;
 }
 
-static bool is_known(const qat_node *head)
-{
-    return qat_node_is_op(head, "conv2d") || qat_node_is_op(head, "depthwise_conv2d") ||
-           qat_node_is_op(head, "transpose_conv2d") || qat_node_is_op(head, "fully_connected");
-}
-
 /** The layer whose weights a parameter is; or NULL. */
 static const cert_layer *layer_of(const struct clipped *k, const qat_node *param)
 {
     for (int i = 0; i < k->c.n_layers; i++) {
         const cert_layer *l = &k->c.layers[i];
-        if (l->head && is_known(l->head) && l->head->inputs[l->head->n_data] == param)
+        if (l->head && cert_has_weights(l->head) && l->head->inputs[l->head->n_data] == param)
             return l;
     }
     return NULL;

@@ -4,6 +4,7 @@
  * qat_certify, or already the engine's reader, must refuse the file. The unchanged file is
  * certified, in both layouts and all profiles.
  */
+#include "certify/certify.h"
 #include "common/suite.h"
 #include "qat/convert.h"
 #include "qat/quantizer.h"
@@ -44,6 +45,22 @@ static const qat_op curve = {.name = "curve",
                              .shape = curve_shape,
                              .forward = curve_forward,
                              .quant = &curve_quant};
+
+/** Its codes pass through in another order, but it has no integer op: the file leaves it out. */
+static void turned_forward(qat_node *node, const qat_run *run)
+{
+    size_t const n = qat_shape_count(&node->shape);
+    for (size_t i = 0; i < n; i++)
+        node->value[i] = node->inputs[0]->value[n - 1 - i];
+}
+
+static const qat_quant turned_quant = {.role = QAT_ROLE_PASS};
+static const qat_op turned = {.name = "turned",
+                              .min_inputs = 1,
+                              .max_inputs = 1,
+                              .shape = curve_shape,
+                              .forward = turned_forward,
+                              .quant = &turned_quant};
 
 static const qat_quantizer foreign = {.name = "foreign"};
 static const qat_quant foreign_quant = {.role = QAT_ROLE_QUANTIZER, .quantizer = &foreign};
@@ -125,6 +142,15 @@ static void build_padded(struct net *n)
     ck_assert_int_eq(qat_graph_check(g, NULL), QAT_OK);
 }
 
+static void build_turned(struct net *n)
+{
+    ck_assert_int_eq(qat_graph_create(&n->graph, registry, NULL), QAT_OK);
+    qat_node *x = qat_graph_input(n->graph, "image", QAT_SHAPE(1, SIDE, SIDE, CHANNELS));
+    x = qat_apply1(n->graph, "turned", "around", "", x);
+    qat_graph_output(n->graph, layer(n->graph, "conv2d", "conv", "filters=4 kernel=3", x, "b"));
+    ck_assert_int_eq(qat_graph_check(n->graph, NULL), QAT_OK);
+}
+
 static void (*build_net)(struct net *) = build;
 
 static float noise(uint32_t *state)
@@ -194,6 +220,17 @@ static void make(struct net *n, qat_layout layout, qat_profile profile, int bits
     o.layout = layout;
     o.weight_bits = o.activation_bits = bits;
     make_with(n, &o, profile, NULL);
+}
+
+/** The parameters of the training graph were changed. */
+static void freeze_again(struct net *n)
+{
+    qat_error err;
+    qat_qgraph_free(n->integers);
+    qat_graph_copy_params(n->eval, n->training);
+    ck_assert_msg(qat_freeze(&n->integers, n->eval, QAT_PROFILE_PAPER, NULL, &err) == QAT_OK, "%s",
+                  err.message);
+    ck_assert_int_eq(qat_qgraph_add_input_table(n->integers, CHANNELS, mean, std, NULL), QAT_OK);
 }
 
 static void unmake(struct net *n)
@@ -473,6 +510,34 @@ START_TEST(test_missing_values)
 }
 END_TEST
 
+static double value_of(const struct net *n, const char *param, int i)
+{
+    return (double)qat_graph_find(n->training, param)->value[i];
+}
+
+/** The bias of a channel of "conv", one more and one less. */
+static void expect_bias_refused(struct net *n, int channel)
+{
+    qat_error err;
+    qat_certificate c;
+    qat_qop *op = &n->integers->ops[1];
+    int32_t *code = (int32_t *)n->integers->tensors[op->inputs[2]].data + channel;
+    int64_t const kept = op->max_accumulator;
+    ck_assert_str_eq(op->name, "conv");
+    for (int by = -1; by <= 1; by += 2) {
+        *code += by;
+        qat_status st = certify(n, &c, &err);
+        for (int k = -1; k <= 1 && st == QAT_ERR_FORMAT; k += 2) { /* the engine noticed it */
+            op->max_accumulator = kept + k;
+            st = certify(n, &c, &err);
+        }
+        ck_assert_msg(st == QAT_ERR_MISMATCH, "channel %d: bias %d: %d", channel, (int)*code, st);
+        ck_assert_msg(strstr(err.message, "the file's bias is"), "%s", err.message);
+        *code -= by;
+        op->max_accumulator = kept;
+    }
+}
+
 /** Averages that are much larger than what is left of them: float32's error of a folded bias could
  *  hide one that is off by one. The formula in float32 says which code it must be. */
 START_TEST(test_bias_of_large_averages)
@@ -484,7 +549,6 @@ START_TEST(test_bias_of_large_averages)
     o.input_min = -2;
     o.input_max = 3;
     make_with(n, &o, QAT_PROFILE_PAPER, NULL);
-    qat_qgraph_free(n->integers);
     float *mean_ = qat_graph_find(n->training, "conv/batch_norm/ema_mean")->value;
     float *beta = qat_graph_find(n->training, "conv/batch_norm/beta")->value;
     float *bias = qat_graph_find(n->training, "conv/bias/bias")->value;
@@ -493,28 +557,38 @@ START_TEST(test_bias_of_large_averages)
         bias[i] += 3e5f;
         beta[i] += 0.01f;
     }
-    qat_graph_copy_params(n->eval, n->training);
-    ck_assert_msg(qat_freeze(&n->integers, n->eval, QAT_PROFILE_PAPER, NULL, &err) == QAT_OK, "%s",
-                  err.message);
-    ck_assert_int_eq(qat_qgraph_add_input_table(n->integers, CHANNELS, mean, std, NULL), QAT_OK);
+    freeze_again(n);
     ck_assert_msg(certify(n, &c, &err) == QAT_OK, "%s", err.message);
-    qat_qop *op = &n->integers->ops[1];
-    qat_qtensor *codes = &n->integers->tensors[op->inputs[2]];
-    ck_assert_str_eq(op->name, "conv");
     for (int i = 0; i < 4; i++)
-        for (int by = -1; by <= 1; by += 2) {
-            int64_t const kept = op->max_accumulator;
-            ((int32_t *)codes->data)[i] += by;
-            qat_status st = certify(n, &c, &err);
-            for (int k = -1; k <= 1 && st == QAT_ERR_FORMAT; k += 2) { /* the engine noticed it */
-                op->max_accumulator = kept + k;
-                st = certify(n, &c, &err);
-            }
-            ck_assert_int_eq(st, QAT_ERR_MISMATCH);
-            ck_assert_msg(strstr(err.message, "the file's bias is"), "%s", err.message);
-            ((int32_t *)codes->data)[i] -= by;
-            op->max_accumulator = kept;
-        }
+        expect_bias_refused(n, i);
+    unmake(n);
+}
+END_TEST
+
+/** A bias as near to a tie as float32's error: both codes beside it are within that error. */
+START_TEST(test_bias_near_a_tie)
+{
+    struct net net, *n = &net;
+    qat_error err;
+    qat_certificate c;
+    make(n, QAT_LAYOUT_UINT8, QAT_PROFILE_PAPER, 8);
+    const qat_qop *op = &n->integers->ops[1];
+    double const unit = (double)n->integers->tensors[op->inputs[0]].scale *
+                        (double)n->integers->tensors[op->inputs[1]].scale;
+    for (int i = 0; i < 4; i++) {
+        double const gamma = value_of(n, "conv/batch_norm/gamma", i);
+        double const variance = value_of(n, "conv/batch_norm/ema_variance", i);
+        double const mean_ = value_of(n, "conv/batch_norm/ema_mean", i);
+        double const epsilon = qat_attr(qat_graph_find(n->graph, "conv/batch_norm"), "epsilon");
+        double const factor = gamma / sqrt(variance + epsilon);
+        double const bias = value_of(n, "conv/bias/bias", i);
+        qat_graph_find(n->training, "conv/batch_norm/beta")->value[i] =
+            (float)((1000.5 + i) * unit + factor * (mean_ - bias));
+    }
+    freeze_again(n);
+    ck_assert_msg(certify(n, &c, &err) == QAT_OK, "%s", err.message);
+    for (int i = 0; i < 4; i++)
+        expect_bias_refused(n, i);
     unmake(n);
 }
 END_TEST
@@ -687,10 +761,105 @@ START_TEST(test_weights_of_scale_1)
 }
 END_TEST
 
+/** A code of the weights of "wide" is another one. */
+static void expect_code_refused(struct net *n, qat_qtensor *t, int place, int code)
+{
+    int8_t *codes = t->data;
+    int8_t const kept = codes[place];
+    qat_error err = {0};
+    qat_certificate c;
+    codes[place] = (int8_t)code;
+    ck_assert_msg(certify(n, &c, &err) == QAT_ERR_MISMATCH && strstr(err.message, "wide/weights"),
+                  "weight %d with code %d: %s", place, code, err.message);
+    codes[place] = kept;
+}
+
+/** Binary and ternary weights that are 0: all of a channel, or one of them. */
+START_TEST(test_signs_of_zeros)
+{
+    enum { OF_CHANNEL = 4 };
+    struct net net, *n = &net;
+    qat_error err;
+    qat_certificate c;
+    qat_quant_options o = qat_quant_defaults();
+    o.layout = QAT_LAYOUT_INT8;
+    strcpy(o.weight_ranges, _i ? "twn" : "bwn");
+    make_with(n, &o, QAT_PROFILE_PAPER, NULL);
+    for (int i = 0; i <= OF_CHANNEL; i++)
+        qat_graph_find(n->training, "wide/weights")->value[i] = 0;
+    freeze_again(n);
+    ck_assert_msg(certify(n, &c, &err) == QAT_OK, "%s", err.message);
+    for (int i = 0; i < n->integers->n_tensors; i++) {
+        qat_qtensor *t = &n->integers->tensors[i];
+        if (strcmp(t->name, "wide/weights/q") != 0)
+            continue;
+        const int8_t *codes = t->data;
+        ck_assert_int_eq(codes[0], 0);
+        ck_assert_int_eq(codes[OF_CHANNEL], _i ? 0 : 1);
+        for (int code = -1; code <= 1; code += 2)
+            expect_code_refused(n, t, 0, code);
+        if (codes[OF_CHANNEL])
+            expect_code_refused(n, t, OF_CHANNEL, -1);
+    }
+    unmake(n);
+}
+END_TEST
+
+/** An op of a plugin that only passes codes on, but is not in the file and no view. */
+START_TEST(test_left_out)
+{
+    struct net net;
+    qat_error err;
+    qat_certificate c;
+    build_net = build_turned;
+    make(&net, QAT_LAYOUT_UINT8, QAT_PROFILE_PAPER, 8);
+    build_net = build;
+    ck_assert_msg(certify(&net, &c, &err) == QAT_OK, "%s", err.message);
+    ck_assert_int_eq(c.n_uncertified, 1);
+    ck_assert_msg(strstr(c.uncertified, "around (op turned, which the file leaves out)"), "%s",
+                  c.uncertified);
+    unmake(&net);
+}
+END_TEST
+
+/** The rows of an embedding are an input of the model instead of a constant. */
+START_TEST(test_rows_that_are_no_constant)
+{
+    struct net net;
+    qat_error err;
+    qat_certificate c;
+    build_net = build_padded;
+    make(&net, QAT_LAYOUT_UINT8, QAT_PROFILE_PAPER, 8);
+    build_net = build;
+    qat_qgraph *g = net.integers;
+    int inputs[2] = {g->inputs[0], -1}, *kept = g->inputs;
+    for (int i = 0; i < g->n_ops; i++)
+        if (strcmp(g->ops[i].op, "gather") == 0)
+            inputs[1] = g->ops[i].inputs[0];
+    ck_assert_int_ge(inputs[1], 0);
+    g->tensors[inputs[1]].data = NULL;
+    g->inputs = inputs;
+    g->n_inputs = 2;
+    ck_assert_int_eq(certify(&net, &c, &err), QAT_ERR_MISMATCH);
+    ck_assert_msg(strstr(err.message, "rows: the kind of its rows"), "%s", err.message);
+    g->inputs = kept;
+    unmake(&net);
+}
+END_TEST
+
+START_TEST(test_near_code)
+{
+    ck_assert(cert_near_code(2.5, 1, 0, -128, 127, 0, 2));
+    ck_assert(cert_near_code(2.5, 1, 0, -128, 127, 0, 3));
+    ck_assert(!cert_near_code(2.5, 1, 0, -128, 127, 0, 4));
+    ck_assert(!cert_near_code(NAN, 1, 0, -128, 127, 0, -128));
+}
+END_TEST
+
 int main(void)
 {
     if (qat_registry_create(&registry, NULL) || qat_registry_add(registry, &curve, NULL) ||
-        qat_registry_add(registry, &foreign_op, NULL))
+        qat_registry_add(registry, &turned, NULL) || qat_registry_add(registry, &foreign_op, NULL))
         return 1;
     Suite *suite = suite_create("certify");
     TCase *tcase = tcase_create("fields");
@@ -709,6 +878,11 @@ int main(void)
     tcase_add_test(tcase, test_signal_of_padding);
     tcase_add_test(tcase, test_missing_values);
     tcase_add_test(tcase, test_bias_of_large_averages);
+    tcase_add_test(tcase, test_bias_near_a_tie);
+    tcase_add_loop_test(tcase, test_signs_of_zeros, 0, 2);
+    tcase_add_test(tcase, test_left_out);
+    tcase_add_test(tcase, test_rows_that_are_no_constant);
+    tcase_add_test(tcase, test_near_code);
     tcase_add_test(tcase, test_signal_of_many_small_mistakes);
     suite_add_tcase(suite, tcase);
     int const failed = test_run_suite(suite);

@@ -87,6 +87,32 @@ START_TEST(test_ranges)
 }
 END_TEST
 
+/**
+ * A fifth of the values lies far from the others, which all lie in one bin: the range by
+ * percentile:70 is that bin. It may not be three bins. Values that are all equal are their range.
+ */
+START_TEST(test_far_values)
+{
+    qat_error err = {0};
+    ptq_build_network("relu");
+    ptq_make_folded();
+    qat_node *weights = qat_graph_find(folded, "fc/weights");
+    float *bias = qat_graph_find(folded, "fc/bias/bias")->value;
+    bias[0] = _i ? 0.25f : 1e4f;
+    for (size_t i = 0; _i && i < qat_shape_count(&weights->shape); i++)
+        weights->value[i] = 0;
+    for (int i = 1; _i && i < 5; i++)
+        bias[i] = bias[0];
+    ptq_make_eval();
+    ptq_calibrate("percentile:70");
+    float *range = qat_graph_find(eval, "fc/bias/q/range")->value;
+    ck_assert_float_lt(range[1], 4);
+    ck_assert_msg(certify_ranges("percentile:70", &err) == QAT_OK, "%s", err.message);
+    range[1] = _i ? 0.2f : 3 * range[1];
+    ck_assert_int_eq(certify_ranges("percentile:70", &err), QAT_ERR_MISMATCH);
+}
+END_TEST
+
 /** A range that is missing, a value that is not finite. */
 START_TEST(test_nothing_to_compare)
 {
@@ -283,6 +309,7 @@ int main(void)
     tcase_add_checked_fixture(tc, ptq_setup, ptq_teardown);
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, test_ranges, 0, 8);
+    tcase_add_loop_test(tc, test_far_values, 0, 2);
     tcase_add_test(tc, test_nothing_to_compare);
     tcase_add_loop_test(tc, test_clipped_weights, 0, 8);
     tcase_add_test(tc, test_parameters_of_a_plugin);
