@@ -109,8 +109,8 @@ qat_anchor_spec qat_anchor_defaults(void);
 int qat_anchors_per_cell(const qat_anchor_spec *spec, int layer);
 
 /**
- * The number of anchors of all layers, or -1 if there are more than 2^24, or more layers than
- * QAT_MAX_ANCHOR_LAYERS.
+ * The number of anchors of all layers, or -1 if there are more than 2^24, or if a member is out of
+ * its range (qat_anchors_create names it).
  */
 int qat_anchors_count(const qat_anchor_spec *spec);
 

@@ -95,6 +95,9 @@ typedef struct qat_ram_plan {
  * in bands. Its outputs are the same, byte for byte. Of the ways that fit, the one with the fewest
  * multiply-adds is taken.
  *
+ * The two are compared on random inputs: `model` runs, so no other thread may run it meanwhile, and
+ * its states are then those of the start (qi_host_reset).
+ *
  * QAT_ERR_LIMIT if there is none; the message and plan->ram say the least RAM that was found.
  *
  * @param fitted  receives the model in bands, to be closed with qi_host_close; NULL if it fits as

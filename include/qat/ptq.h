@@ -100,7 +100,7 @@ typedef struct qat_equalized {
     int pairs;          /* pairs of layers that were equalized */
     int behind_bound;   /* pairs with a clamp like ReLU6 between them, which are not changed: see
                            below */
-    int rounds;         /* number of rounds until the scales settled */
+    int rounds;         /* number of rounds until the scales settled, at most 100 */
     double worst_ratio; /* before: largest range of an output channel / smallest, the worst layer */
     double worst_ratio_after;
 } qat_equalized;
@@ -114,7 +114,8 @@ typedef struct qat_equalized {
  *     relu(s x) = s relu(x),  s > 0:      w1[c] / s, b1[c] / s, w2[.., c] s    is the same network
  *     s = sqrt(r1 r2) / r2 makes both ranges sqrt(r1 r2),  r = max |w| of the channel
  *
- * This is repeated over all pairs until no scale changes by more than 1e-3. If a channel is always
+ * This is repeated over all pairs until no scale changes by more than 1e-3, but not more than 100
+ * times. If a channel is always
  * 0 (no weights, and a bias that the ReLU removes), the weights that read it become 0. If no weight
  * reads a channel, its own weights become 0. These are the limits of the formula. ReLU6 does not
  * work: its bound would become 6 / s, different in each channel, but an integer layer has only one

@@ -114,7 +114,7 @@ typedef struct qat_quant_options {
     qat_bn_fold bn_fold;
     float input_min, input_max; /* real range of every graph input, before nudging */
     qat_quantizer_name weight_ranges, activation_ranges; /* "" is "ema" */
-    bool power_of_two;                                   /* learned scales are powers of two */
+    bool power_of_two;                                   /* scales are powers of two */
     int64_t learn_delay; /* steps before learned ranges are learned; at least one step is needed to
                             start */
     double dampen; /* lambda of lambda (w - fake quantized w)^2, added to the loss of each weight;

@@ -55,7 +55,7 @@ int qat_anchors_per_cell(const qat_anchor_spec *spec, int layer)
 int qat_anchors_count(const qat_anchor_spec *spec)
 {
     int64_t count = 0;
-    if (spec->n_layers > QAT_MAX_ANCHOR_LAYERS)
+    if (check_spec(spec, NULL))
         return -1;
     for (int i = 0; i < spec->n_layers && count <= MAX_ANCHORS; i++)
         count += (int64_t)spec->height[i] * spec->width[i] * qat_anchors_per_cell(spec, i);

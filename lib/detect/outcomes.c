@@ -53,9 +53,10 @@ static double overlap(struct rectangle a, struct rectangle b, bool crowd)
     return shared / (crowd ? area : area + b.width * b.height - shared);
 }
 
+/** A box whose corners are not numbers has no area; it counts, and is wrong. */
 static bool in_range(const struct match *m, double area)
 {
-    return area >= m->range.low && area <= m->range.high;
+    return !(area < m->range.low || area > m->range.high);
 }
 
 static bool counts(const struct match *m, const qat_truth *object)
@@ -115,7 +116,7 @@ static int object_for(const struct match *m, int d, double threshold)
             continue;
         if (best >= 0 && best < m->n_counted && g >= m->n_counted)
             break;
-        if (iou[g] < least)
+        if (!(iou[g] >= least))
             continue;
         least = iou[g];
         best = g;

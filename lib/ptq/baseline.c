@@ -6,7 +6,8 @@
  *
  *     conv, FC     sum over w of [min(w lo, w hi), max(w lo, w hi)], by output channel;
  *                  padding adds 0 to the input's interval
- *     fake_quant   the union of its channels becomes the tensor's range, widened to hold 0
+ *     fake_quant   the union of its channels becomes the tensor's range, widened to hold 0.
+ *                  Other quantizers of activations are refused
  */
 #include "autograd/ops/op.h"
 #include "base/arena.h"
@@ -93,6 +94,11 @@ static span product(span x, span y)
     span const low = {x.lo * y.lo, x.lo * y.hi}, high = {x.hi * y.lo, x.hi * y.hi};
     return join((span){fmin(low.lo, low.hi), fmax(low.lo, low.hi)},
                 (span){fmin(high.lo, high.hi), fmax(high.lo, high.hi)});
+}
+
+static bool is_known_binary(const qat_node *node)
+{
+    return node->op == &qat_op_add || node->op == &qat_op_sub || node->op == &qat_op_mul;
 }
 
 static void combine(const bounds *b, const qat_node *node)
@@ -182,7 +188,7 @@ static qat_status bound(const bounds *b, const qat_node *node, qat_error *err)
         add_bias(b, node);
     else if (qat_has_role(node, QAT_ROLE_CLAMP))
         clamp(b, node);
-    else if (qat_has_role(node, QAT_ROLE_BINARY))
+    else if (is_known_binary(node))
         combine(b, node);
     else if (qat_has_role(node, QAT_ROLE_CONCAT))
         join_inputs(b, node);
@@ -191,7 +197,8 @@ static qat_status bound(const bounds *b, const qat_node *node, qat_error *err)
     else if (qat_has_role(node, QAT_ROLE_FIXED))
         fill(b, node,
              (span){(double)node->op->quant->fixed_min, (double)node->op->quant->fixed_max});
-    else if (!qat_is_fake_quant_op(node->op)) /* the remaining ops make weights and biases */
+    else if (!qat_is_fake_quant_op(node->op) || qat_node_quantizes(node, false))
+        /* the remaining ops make weights and biases */
         return qat_fail(err, QAT_ERR_UNSUPPORTED,
                         "node '%s' (%s): the worst case of its output is not known", node->name,
                         node->op->name);

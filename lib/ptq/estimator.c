@@ -115,10 +115,10 @@ static qat_status parse_parameter(const qat_estimator *e, const char *text, doub
 {
     char *end;
     if (!e->parameter)
-        return qat_fail(err, QAT_ERR_ARGUMENT, "observer %s takes no number", e->name);
+        return qat_fail(err, QAT_ERR_ARGUMENT, "estimator %s takes no number", e->name);
     *parameter = qat_number_of(text, &end);
     if (end == text || *end || !(*parameter >= e->least && *parameter <= e->most))
-        return qat_fail(err, QAT_ERR_ARGUMENT, "observer %s:%s: expected a number in %g..%g (%s)",
+        return qat_fail(err, QAT_ERR_ARGUMENT, "estimator %s:%s: expected a number in %g..%g (%s)",
                         e->name, text, e->least, e->most, e->parameter);
     return QAT_OK;
 }
@@ -130,7 +130,7 @@ qat_status qat_estimator_parse(const char *text, const qat_estimator **estimator
     *estimator = find(text, n);
     if (!*estimator)
         return qat_fail(err, QAT_ERR_ARGUMENT,
-                        "unknown observer '%s': expected minmax, percentile[:P] or mse", text);
+                        "unknown estimator '%s': expected minmax, percentile[:P] or mse", text);
     *parameter = (*estimator)->initial;
     return text[n] ? parse_parameter(*estimator, text + n + 1, parameter, err) : QAT_OK;
 }

@@ -60,9 +60,9 @@ has "the pairs" '^equalized 2 pairs of layers in [0-9]+ rounds: ' out.txt
 has "the biases" '^corrected the biases of 3 layers, by at most [0-9.e-]+$' out.txt
 check "a run before its delay" train early --set quant.enabled=yes --set quant.quant_delay=never --set train.epochs=1
 check "is quantized after training as well" "$tools/qat-export" early/last.ckpt early.qm --ptq digits
-refuses "an observer that is none" 2 "unknown observer 'median': expected minmax, percentile[:P] or mse" \
+refuses "an estimator that is none" 2 "unknown estimator 'median': expected minmax, percentile[:P] or mse" \
     "$tools/qat-export" float/last.ckpt x.qm --ptq recipe --observer median
-refuses "a percentile beyond 100" 2 "observer percentile:120: expected a number in 50..100" \
+refuses "a percentile beyond 100" 2 "estimator percentile:120: expected a number in 50..100" \
     float_eval --ptq recipe --observer percentile:120
 for option in "--observer mse" --equalize --correct-bias "--ptq-samples 9" "--set quant.layout=int8"; do
     # shellcheck disable=SC2086

@@ -108,11 +108,11 @@ START_TEST(test_estimator_names)
     ck_assert_str_eq(e->name, "percentile");
     ck_assert_double_eq(parameter, 99.5);
     static const char *const wrong[][2] = {
-        {"max", "unknown observer 'max': expected minmax, percentile[:P] or mse"},
+        {"max", "unknown estimator 'max': expected minmax, percentile[:P] or mse"},
         {"percentile:101", "expected a number in 50..100"},
         {"percentile:x", "expected a number in 50..100"},
         {"mse:3", "takes no number"},
-        {"", "unknown observer ''"}};
+        {"", "unknown estimator ''"}};
     for (int i = 0; i < 5; i++) {
         ck_assert_int_eq(qat_estimator_parse(wrong[i][0], &e, &parameter, &err), QAT_ERR_ARGUMENT);
         ck_assert_msg(strstr(err.message, wrong[i][1]) != NULL, "%s", err.message);

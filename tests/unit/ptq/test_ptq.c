@@ -179,6 +179,19 @@ START_TEST(test_worst_case_by_hand)
 }
 END_TEST
 
+/** Where ranges are learned, their ends are not only what was seen. */
+START_TEST(test_worst_case_of_learned_ranges)
+{
+    qat_error err;
+    strcpy(options.activation_ranges, "lsq");
+    ptq_build_network("relu");
+    ptq_make_folded();
+    ptq_make_eval();
+    ck_assert_int_eq(qat_worst_case_ranges(eval, &err), QAT_ERR_UNSUPPORTED);
+    ck_assert_msg(strstr(err.message, "conv1/relu/q") != NULL, "%s", err.message);
+}
+END_TEST
+
 /**
  * These ranges contain everything that was observed, in a network with sums, concatenations and
  * pools.
@@ -281,6 +294,7 @@ int main(void)
     tcase_add_test(tc, test_bias_correction);
     tcase_add_test(tc, test_batch_ranges);
     tcase_add_test(tc, test_worst_case_by_hand);
+    tcase_add_test(tc, test_worst_case_of_learned_ranges);
     tcase_add_test(tc, test_worst_case_holds_all);
     tcase_add_test(tc, test_no_memory);
     tcase_add_loop_test(tc, test_clip_weights, 0, 2);

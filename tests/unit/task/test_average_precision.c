@@ -8,6 +8,7 @@
 #include "qat/detect.h"
 
 #include <check.h>
+#include <math.h>
 #include <string.h>
 
 enum { SIDE = 1000 }; /* pixels */
@@ -55,6 +56,17 @@ START_TEST(overlaps_decide_at_each_threshold)
     close_to(figures_of(&none, 1, 1).ap, 0);
     qat_scored_picture const empty = {SIDE, SIDE, NULL, 0, &f, 1};
     close_to(figures_of(&empty, 1, 1).ap, -1);
+}
+END_TEST
+
+START_TEST(a_box_whose_corners_are_not_numbers_is_wrong)
+{
+    qat_truth const truth[2] = {object(1, 0), object(1, 0)};
+    qat_found const f[2] = {found(NAN, 0, 0.75f), found(1, 0, 0.5f)};
+    qat_scored_picture const p = {SIDE, SIDE, truth, 2, f, 2};
+    qat_coco_figures const c = figures_of(&p, 1, 1);
+    close_to(c.ap, 51 * 0.5 / 101); /* half of the objects are found, with a precision of 1/2 */
+    close_to(c.ar1, 0);
 }
 END_TEST
 
@@ -226,6 +238,7 @@ int main(void)
     Suite *suite = suite_create("average_precision");
     TCase *tc = tcase_create("average_precision");
     tcase_add_test(tc, overlaps_decide_at_each_threshold);
+    tcase_add_test(tc, a_box_whose_corners_are_not_numbers_is_wrong);
     tcase_add_test(tc, precision_is_averaged_over_recalls);
     tcase_add_test(tc, a_box_found_twice_is_wrong_once);
     tcase_add_test(tc, crowds_and_areas_out_of_range_do_not_count);

@@ -8,6 +8,7 @@
 #include "qat/detect.h"
 
 #include <check.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,6 +124,12 @@ START_TEST(anchor_specs_out_of_range_are_refused)
     ck_assert_int_eq(qat_anchors_count(&spec), -1);
     ck_assert_int_eq(qat_anchors_create(&a, &spec, &err), QAT_ERR_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(err.message, "number of layers 9"));
+    spec = mobilenet_300();
+    spec.height[0] = -spec.height[0];
+    ck_assert_int_eq(qat_anchors_count(&spec), -1);
+    for (int i = 0; i < 6; i++)
+        spec.height[i] = spec.width[i] = INT_MAX;
+    ck_assert_int_eq(qat_anchors_count(&spec), -1);
 }
 END_TEST
 
