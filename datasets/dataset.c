@@ -1,4 +1,5 @@
 #include "base/files/file.h"
+#include "base/options.h"
 #include "base/rng.h"
 #include "datasets/dataset_kind.h"
 
@@ -516,29 +517,31 @@ qat_status qat_dataset_open(qat_dataset **dataset, const qat_dataset_options *op
                             qat_split split, qat_error *err)
 {
     const qat_dataset_kind *kind = NULL;
+    qat_dataset_options o;
     *dataset = NULL;
-    if (options->struct_size > sizeof *options)
-        return qat_fail(err, QAT_ERR_UNSUPPORTED,
-                        "qat_dataset_options: of a later version of the library");
-    qat_status st = find_kind(options, &kind, err);
+    qat_status st =
+        qat_options_copy(&o, sizeof o, options, QAT_SIZE_UP_TO(qat_dataset_options, words),
+                         "qat_dataset_options", err);
+    if (!st)
+        st = find_kind(&o, &kind, err);
     if (st)
         return st;
     qat_dataset *d = calloc(1, sizeof *d);
     if (!d)
         return qat_out_of_memory(err, "data set");
     d->kind = kind;
-    d->undrawn = options->undrawn && !kind->needs_path;
-    d->jpeg_scale = options->jpeg_scale;
+    d->undrawn = o.undrawn && !kind->needs_path;
+    d->jpeg_scale = o.jpeg_scale;
     d->info.target_deviation = 1;
-    d->memory = options->memory ? options->memory : QAT_DEFAULT_DATA_MEMORY;
-    d->info.name = make_name(d, kind->needs_path ? options->path : NULL, split);
+    d->memory = o.memory ? o.memory : QAT_DEFAULT_DATA_MEMORY;
+    d->info.name = make_name(d, kind->needs_path ? o.path : NULL, split);
     if (!d->info.name)
         st = qat_out_of_memory(err, "data set");
     if (!st)
-        st = open_split(d, options, split, err);
+        st = open_split(d, &o, split, err);
     if (!st)
-        st = resize_kept(d, options, err);
-    if (!st && d->info.has_objects && options->presence)
+        st = resize_kept(d, &o, err);
+    if (!st && d->info.has_objects && o.presence)
         st = keep_presence(d, err);
     if (!st && d->info.targets == QAT_TARGETS_VALUES && !d->undrawn)
         find_targets(d);

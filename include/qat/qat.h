@@ -29,9 +29,10 @@
  * - Structs without members here (qat_recipe, qat_graph, qi_host ...): anything, for programs only
  *   ask functions.
  * - Structs with a member struct_size (qi_host_options, qat_train_options, qat_deploy_options,
- *   qat_dataset_options, qat_write_options, qat_budget_options): members are added at the end. 0,
- *   which a zeroed struct has, is the size of version 0.1. A program that sets later members sets
- *   struct_size = sizeof, too. More than the library knows is QAT_ERR_UNSUPPORTED.
+ *   qat_dataset_options, qat_pack_options, qat_write_options, qat_c_options, qat_budget_options):
+ *   members are added at the end. 0, which a zeroed struct has, is the size of version 0.1. A
+ *   program that sets later members sets struct_size = sizeof, too. More than the library knows is
+ *   QAT_ERR_UNSUPPORTED.
  * - Structs that the library gives by a const pointer (qat_dataset_info, qat_batch,
  *   qat_train_progress): members are added at the end.
  * - Structs shared with plugins (QAT_PLUGIN_STRUCTS): a plugin says its version (plugin.h), and the

@@ -8,6 +8,8 @@
 #include "evaluate/data.h"
 #include "recipe/recipe.h"
 
+#include "base/options.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,6 +123,7 @@ static qat_status deploy_step(const qat_deploy_feed *f, const qi_host *host, con
     qat_whole const whole = {host, f->restored};
     qat_deploy_options alone = *f->options; /* rank 0 does it */
     alone.ranks = NULL;
+    alone.log = NULL; /* the model of whole sequences has told it */
     step.checkpoint = &checkpoint;
     step.one_step = true;
     qat_status st = qat_network_build_step(&step.float_graph, step.registry, step.recipe,
@@ -261,9 +264,6 @@ static qat_status deploy(const qat_restored *restored, const char *path,
     qat_network_size size = {0};
     char why[512] = "";
     *result = (qat_deploy_result){0};
-    if (options->struct_size > sizeof *options)
-        return qat_fail(err, QAT_ERR_UNSUPPORTED,
-                        "qat_deploy_options: of a later version of the library");
     qat_status st = qat_deploy_spare_checkpoints(path, err);
     if (!st)
         st = qat_deploy_check_integers(restored, options, err);
@@ -294,5 +294,10 @@ static qat_status deploy(const qat_restored *restored, const char *path,
 qat_status qat_deploy(const qat_restored *restored, const char *path,
                       const qat_deploy_options *options, qat_deploy_result *result, qat_error *err)
 {
-    return deploy(restored, path, options, NULL, result, err);
+    qat_deploy_options own;
+    *result = (qat_deploy_result){0};
+    qat_status const st =
+        qat_options_copy(&own, sizeof own, options, QAT_SIZE_UP_TO(qat_deploy_options, context),
+                         "qat_deploy_options", err);
+    return st ? st : deploy(restored, path, &own, NULL, result, err);
 }

@@ -121,7 +121,8 @@ qat_status qat_open_data_looking(qat_dataset **dataset, const qat_recipe *recipe
     qat_status const st = qat_expand_path(raw, path, sizeof path, err);
     if (st)
         return st;
-    qat_dataset_options o = {.kind = qat_dataset_kind_name(kind),
+    qat_dataset_options o = {.struct_size = sizeof o,
+                             .kind = qat_dataset_kind_name(kind),
                              .path = path,
                              .seed = (uint64_t)recipe->data.seed,
                              .classes = (int)recipe->data.classes,

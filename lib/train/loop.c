@@ -1,5 +1,6 @@
 /** The training loop. */
 #include "base/number.h"
+#include "base/options.h"
 #include "networks/network.h"
 #include "recipe/recipe.h"
 #include "task/task.h"
@@ -466,10 +467,13 @@ qat_status qat_train(const qat_recipe *recipe, const qat_train_options *options,
     qat_train_result ignored;
     result = result ? result : &ignored;
     *result = (qat_train_result){0};
-    if (options->struct_size > sizeof *options)
-        return qat_fail(err, QAT_ERR_UNSUPPORTED,
-                        "qat_train_options: of a later version of the library");
-    qat_status st = qat_trainer_open(&t, recipe, options, err);
+    qat_train_options own;
+    qat_status st =
+        qat_options_copy(&own, sizeof own, options, QAT_SIZE_UP_TO(qat_train_options, memory),
+                         "qat_train_options", err);
+    if (st)
+        return st;
+    st = qat_trainer_open(&t, recipe, &own, err);
     int64_t const begun = t.step;
     if (!st) {
         tell_of_resuming(&t);

@@ -14,7 +14,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -458,21 +457,12 @@ static qat_status open_plugins(qat_trainer *t, qat_error *err)
                : qat_open_registry(&t->registry, &t->plugins, t->recipe->plugin.path, err);
 }
 
-/** A program that was compiled with version 0.1 has options without this member. */
-static const qat_ranks *ranks_of(const qat_train_options *options)
-{
-    size_t const end = offsetof(qat_train_options, ranks) + sizeof options->ranks;
-    return options->struct_size >= end && options->ranks && options->ranks->count > 1
-               ? options->ranks
-               : NULL;
-}
-
 qat_status qat_trainer_open(qat_trainer *t, const qat_recipe *recipe,
                             const qat_train_options *options, qat_error *err)
 {
     *t = (qat_trainer){.recipe = recipe,
                        .options = options,
-                       .ranks = ranks_of(options),
+                       .ranks = options->ranks && options->ranks->count > 1 ? options->ranks : NULL,
                        .saved_step = -1,
                        .lock = -1,
                        .best = {.step = -1},

@@ -40,8 +40,11 @@ static void measure(report_run *run, const report_wanted *wanted)
     const qat_restored *c = run->inspected.restored;
     char label[] = "compare";
     qat_deploy_options const plain = {.log = &tool_log};
-    qat_deploy_options const deploy = {
-        .log = &tool_log, .samples = wanted->samples, .write = time_model, .write_context = run};
+    qat_deploy_options const deploy = {.struct_size = sizeof deploy,
+                                       .log = &tool_log,
+                                       .samples = wanted->samples,
+                                       .write = time_model,
+                                       .write_context = run};
     qat_debug_source const source = {.checkpoint = c, .deploy = &plain};
     qat_dataset *data = NULL;
     if (!qat_checkpoint_quantized(qat_restored_checkpoint(c))) {

@@ -87,7 +87,10 @@ START_TEST(test_options)
            QAT_ERR_ARGUMENT, "negative", "-5");
     refuse(&(qat_dataset_options){.struct_size = sizeof(qat_dataset_options) + 1, .kind = "digits"},
            QAT_SPLIT_TRAIN, QAT_ERR_UNSUPPORTED, "qat_dataset_options", "later");
-    qat_dataset *d = open_set(&(qat_dataset_options){.kind = "digits", .train_count = 3}, 0);
+    /* Without struct_size the options end before `undrawn`. */
+    qat_dataset *d =
+        open_set(&(qat_dataset_options){.kind = "digits", .train_count = 3, .undrawn = true}, 0);
+    ck_assert_int_eq(qat_dataset_get(d, 2, values, &label, &err), QAT_OK);
     ck_assert_int_eq(qat_dataset_get(d, 3, values, &label, &err), QAT_ERR_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(err.message, "sample 3, not in 0..2"));
     ck_assert_int_eq(qat_dataset_get(d, -1, values, &label, &err), QAT_ERR_ARGUMENT);

@@ -111,7 +111,8 @@ static void teardown(void)
 
 static qat_dataset_options of(const char *where)
 {
-    return (qat_dataset_options){.kind = "tar", .path = where, .height = SIDE};
+    return (qat_dataset_options){
+        .struct_size = sizeof(qat_dataset_options), .kind = "tar", .path = where, .height = SIDE};
 }
 
 static qat_dataset *open_set(const qat_dataset_options *o, qat_split split)

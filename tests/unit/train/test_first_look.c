@@ -123,6 +123,7 @@ static void expect_undrawn(qat_dataset_options o, const char *text)
     uint8_t *values = malloc(1 << 20);
     int label;
     qat_error err;
+    o.struct_size = sizeof o;
     o.train_count = 30;
     o.test_count = 10;
     o.height = strcmp(o.kind, "digits") == 0 ? 20 : 0;

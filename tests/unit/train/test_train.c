@@ -436,6 +436,14 @@ static qat_accuracy same_accuracy(const qat_restored *r, const qat_deploy_option
     return engine;
 }
 
+/** Options without struct_size end before `write`. */
+static qat_status must_not_write(void *context, const qi_host *model, const char *path,
+                                 qat_error *err)
+{
+    ck_abort_msg("%s: not from these options", path);
+    return QAT_ERR_STATE;
+}
+
 START_TEST(test_deploy)
 {
     qat_deploy_options o = {0};
@@ -445,7 +453,8 @@ START_TEST(test_deploy)
     ck_assert_int_eq(result.samples, 60);
     ck_assert_str_eq(result.verified_on, "digits/test");
     same_accuracy(r, &o, "a.qm");
-    o = (qat_deploy_options){.has_profile = true, .profile = QAT_PROFILE_TFLITE, .samples = 7};
+    o = (qat_deploy_options){
+        .has_profile = true, .profile = QAT_PROFILE_TFLITE, .samples = 7, .write = must_not_write};
     result = deploy(r, &o, "t.qm");
     ck_assert_int_eq(result.samples, 7);
     same_accuracy(r, &o, "t.qm");
