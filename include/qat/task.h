@@ -95,7 +95,7 @@ enum { QAT_TOP1, QAT_TOP5, QAT_ONLY_ANSWER /* the class of all n answers, or -1 
 enum {
     QAT_AP,
     QAT_AP50,
-    QAT_AP50_LOW, /* see qat_ap50_interval, level 0.95 */
+    QAT_AP50_LOW, /* see qat_ap50_interval, level 0.95. Without objects no AP is known */
     QAT_AP50_HIGH,
     QAT_PRECISION, /* qat_precision_and_recall for scores of 1/2 or more */
     QAT_RECALL

@@ -178,7 +178,7 @@ static void tell(qat_text *text, const qat_accuracy *a, int classes)
 {
     qat_text_add(text, "AUC ");
     qat_text_add_figure(text, a, AUC);
-    qat_text_add(text, "  (%lld samples)", (long long)a->n);
+    qat_text_add_count(text, a, "sample");
 }
 
 static void tell_json(qat_text *text, const qat_accuracy *a, const char *prefix)

@@ -28,7 +28,10 @@
 static const char target_attributes[] = "target_attributes", target_value[] = "target_value";
 
 static const qat_figure figures[] = {
-    [QAT_CATEGORY_AP] = {.name = "category AP", .column = "category_ap", .kind = QAT_FIGURE_SHARE},
+    [QAT_CATEGORY_AP] = {.name = "category AP",
+                         .column = "category_ap",
+                         .kind = QAT_FIGURE_SHARE,
+                         .optional = true},
     [QAT_WITHIN] = {.name = "values right",
                     .column = "within",
                     .kind = QAT_FIGURE_SHARE,
@@ -244,16 +247,18 @@ static double score(const qat_accuracy *a)
 
 static void tell(qat_text *text, const qat_accuracy *a, int classes)
 {
-    qat_text_add(text, "category AP %.2f %%", qat_figure_of(a, QAT_CATEGORY_AP));
+    qat_text_add(text, "category AP ");
+    qat_text_add_figure(text, a, QAT_CATEGORY_AP);
     if (a->figures[QAT_WITHIN] >= 0)
         qat_text_add(text, "  values right %.2f %%  mean error %.2f", qat_figure_of(a, QAT_WITHIN),
                      a->figures[QAT_MEAN_ERROR]);
-    qat_text_add(text, "  (%lld samples)", (long long)a->n);
+    qat_text_add_count(text, a, "sample");
 }
 
 static void tell_json(qat_text *text, const qat_accuracy *a, const char *prefix)
 {
-    qat_text_add(text, ", \"%scategory_ap\": %.6g", prefix, a->figures[QAT_CATEGORY_AP]);
+    if (a->figures[QAT_CATEGORY_AP] >= 0)
+        qat_text_add(text, ", \"%scategory_ap\": %.6g", prefix, a->figures[QAT_CATEGORY_AP]);
     if (a->figures[QAT_WITHIN] >= 0)
         qat_text_add(text, ", \"%swithin\": %.6g, \"%smean_error\": %.6g", prefix,
                      a->figures[QAT_WITHIN], prefix, a->figures[QAT_MEAN_ERROR]);
@@ -339,6 +344,8 @@ static qat_status answer(qat_text *text, const qat_answer *asked, qat_error *err
     }
     if (json)
         qat_text_add(text, "]");
+    else if (!found && !a.outputs)
+        qat_text_add(text, " none");
     if (a.outputs) {
         qat_output const v = qat_output_of_model(asked->model, 1, asked->outputs[1]);
         double const value = (double)qat_attributes_value(

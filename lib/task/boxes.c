@@ -14,10 +14,16 @@
 enum { COORDINATES = 4 };
 
 static const qat_figure figures[] = {
-    [QAT_AP] = {.name = "AP@[.5:.95]", .column = "ap", .kind = QAT_FIGURE_SHARE},
-    [QAT_AP50] = {.name = "AP50", .column = "ap50", .kind = QAT_FIGURE_SHARE},
-    [QAT_AP50_LOW] = {.name = "AP50, low", .column = "ap50_low", .kind = QAT_FIGURE_SHARE},
-    [QAT_AP50_HIGH] = {.name = "AP50, high", .column = "ap50_high", .kind = QAT_FIGURE_SHARE},
+    [QAT_AP] = {.name = "AP@[.5:.95]", .column = "ap", .kind = QAT_FIGURE_SHARE, .optional = true},
+    [QAT_AP50] = {.name = "AP50", .column = "ap50", .kind = QAT_FIGURE_SHARE, .optional = true},
+    [QAT_AP50_LOW] = {.name = "AP50, low",
+                      .column = "ap50_low",
+                      .kind = QAT_FIGURE_SHARE,
+                      .optional = true},
+    [QAT_AP50_HIGH] = {.name = "AP50, high",
+                       .column = "ap50_high",
+                       .kind = QAT_FIGURE_SHARE,
+                       .optional = true},
     [QAT_PRECISION] = {.name = "precision", .column = "precision", .kind = QAT_FIGURE_SHARE},
     [QAT_RECALL] = {.name = "recall", .column = "recall", .kind = QAT_FIGURE_SHARE},
 };
@@ -126,22 +132,31 @@ static qat_status judge(const void *of, qat_accuracy *accuracy, qat_error *err)
 
 static void tell(qat_text *text, const qat_accuracy *a, int classes)
 {
-    qat_text_add(text,
-                 "AP50 %.2f %% (95 %% interval %.2f .. %.2f)  AP@[.5:.95] %.2f %%  precision %.2f "
-                 "%%, recall %.2f %%  (%lld pictures)",
-                 qat_figure_of(a, QAT_AP50), qat_figure_of(a, QAT_AP50_LOW),
-                 qat_figure_of(a, QAT_AP50_HIGH), qat_figure_of(a, QAT_AP),
-                 qat_figure_of(a, QAT_PRECISION), qat_figure_of(a, QAT_RECALL), (long long)a->n);
+    qat_text_add(text, "AP50 ");
+    qat_text_add_figure(text, a, QAT_AP50);
+    if (a->figures[QAT_AP50_LOW] >= 0)
+        qat_text_add(text, " (95 %% interval %.2f .. %.2f)", qat_figure_of(a, QAT_AP50_LOW),
+                     qat_figure_of(a, QAT_AP50_HIGH));
+    qat_text_add(text, "  AP@[.5:.95] ");
+    qat_text_add_figure(text, a, QAT_AP);
+    qat_text_add(text, "  precision %.2f %%, recall %.2f %%", qat_figure_of(a, QAT_PRECISION),
+                 qat_figure_of(a, QAT_RECALL));
+    qat_text_add_count(text, a, "picture");
 }
 
+/** Without any object there are no average precisions. */
 static void tell_json(qat_text *text, const qat_accuracy *a, const char *prefix)
 {
     const double *f = a->figures;
-    qat_text_add(text,
-                 ", \"%sap50\": %.6g, \"%sap50_interval\": [%.6g, %.6g], \"%sap\": %.6g, "
-                 "\"%sprecision\": %.6g, \"%srecall\": %.6g",
-                 prefix, f[QAT_AP50], prefix, f[QAT_AP50_LOW], f[QAT_AP50_HIGH], prefix, f[QAT_AP],
-                 prefix, f[QAT_PRECISION], prefix, f[QAT_RECALL]);
+    if (f[QAT_AP50] >= 0)
+        qat_text_add(text, ", \"%sap50\": %.6g", prefix, f[QAT_AP50]);
+    if (f[QAT_AP50_LOW] >= 0)
+        qat_text_add(text, ", \"%sap50_interval\": [%.6g, %.6g]", prefix, f[QAT_AP50_LOW],
+                     f[QAT_AP50_HIGH]);
+    if (f[QAT_AP] >= 0)
+        qat_text_add(text, ", \"%sap\": %.6g", prefix, f[QAT_AP]);
+    qat_text_add(text, ", \"%sprecision\": %.6g, \"%srecall\": %.6g", prefix, f[QAT_PRECISION],
+                 prefix, f[QAT_RECALL]);
 }
 
 /* ------------------------------------------------------------------ models */

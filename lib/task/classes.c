@@ -193,7 +193,7 @@ static void tell(qat_text *text, const qat_accuracy *a, int classes)
     qat_text_add(text, "top-1 %.2f %%", qat_figure_of(a, QAT_TOP1));
     if (classes > figures[QAT_TOP5].above)
         qat_text_add(text, "  top-5 %.2f %%", qat_figure_of(a, QAT_TOP5));
-    qat_text_add(text, "  (%lld sample%s)", (long long)a->n, qat_plural(a->n));
+    qat_text_add_count(text, a, "sample");
 }
 
 static void tell_json(qat_text *text, const qat_accuracy *a, const char *prefix)

@@ -199,7 +199,7 @@ static void tell(qat_text *text, const qat_accuracy *a, int classes)
 {
     qat_text_add(text, "R2 %.4f  mean absolute error %.6g  root mean squared error %.6g",
                  a->figures[R2], a->figures[MAE], a->figures[RMSE]);
-    qat_text_add(text, "  (%lld samples)", (long long)a->n);
+    qat_text_add_count(text, a, "sample");
 }
 
 static void tell_json(qat_text *text, const qat_accuracy *a, const char *prefix)

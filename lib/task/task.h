@@ -30,6 +30,9 @@ qat_status qat_task_logits(const qat_net_ends *net, qat_node **logits, qat_error
 /** The bits of a number, as epilogues have them. */
 int32_t qat_task_bits(float x);
 
+/** Append how many samples were judged: "  (1 sample)", "  (8 samples)". */
+void qat_text_add_count(qat_text *text, const qat_accuracy *accuracy, const char *sample);
+
 /** Outputs of an exact evaluation and of the engine. */
 qat_output qat_output_of_exact(const qat_exact *exact, const qat_qgraph *graph, int output);
 qat_output qat_output_of_model(const qi_model *model, int output, const void *codes);

@@ -2,6 +2,7 @@
 #include "base/bytes.h"
 #include "base/number.h"
 #include "base/shown.h"
+#include "base/words.h"
 #include "task/task.h"
 
 #include <math.h>
@@ -25,6 +26,11 @@ void qat_text_add_figure(qat_text *text, const qat_accuracy *accuracy, int figur
         qat_text_add(text, "not known");
     else
         qat_text_add(text, percent ? "%.2f %%" : "%.6g", value);
+}
+
+void qat_text_add_count(qat_text *text, const qat_accuracy *accuracy, const char *sample)
+{
+    qat_text_add(text, "  (%lld %s%s)", (long long)accuracy->n, sample, qat_plural(accuracy->n));
 }
 
 void qat_text_add_shown(qat_text *text, const char *of)

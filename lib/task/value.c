@@ -148,7 +148,7 @@ static void tell(qat_text *text, const qat_accuracy *a, int classes)
     qat_text_add_figure(text, a, MEAN_ERROR);
     qat_text_add(text, "  values right ");
     qat_text_add_figure(text, a, WITHIN);
-    qat_text_add(text, "  (%lld samples)", (long long)a->n);
+    qat_text_add_count(text, a, "sample");
 }
 
 static void tell_json(qat_text *text, const qat_accuracy *a, const char *prefix)

@@ -2,6 +2,7 @@
  * Detectors from recipe to .qm: the network, what its anchors learn, training, evaluation, export,
  * and what is refused.
  */
+#include "base/bytes.h"
 #include "checkpoint/restore.h"
 #include "common/common.h"
 #include "common/suite.h"
@@ -230,6 +231,28 @@ START_TEST(a_score_of_zero_is_found_too)
 }
 END_TEST
 
+/* Pictures without objects have no average precision, which is not one below zero. */
+START_TEST(without_objects_precision_is_not_known)
+{
+    qat_objects const objects = {.height = 64, .width = 64};
+    qat_text told = {0};
+    qat_findings *f;
+    qat_accuracy a;
+    ck_assert_int_eq(qat_findings_create(&f, 1, NULL), QAT_OK);
+    ck_assert_int_eq(qat_findings_add(f, &objects, NULL, 0, NULL), QAT_OK);
+    ck_assert_int_eq(qat_findings_judge(f, &a, NULL), QAT_OK);
+    ck_assert(isnan(qat_main_figure(&a)));
+    qat_task_boxes.tell(&told, &a, 1);
+    qat_task_boxes.tell_json(&told, &a, "");
+    qat_write_u8(&told, 0);
+    ck_assert_str_eq((const char *)told.bytes,
+                     "AP50 not known  AP@[.5:.95] not known  precision 100.00 %, recall 100.00 %  "
+                     "(1 picture), \"precision\": 1, \"recall\": 1");
+    qat_writer_free(&told);
+    qat_findings_free(f);
+}
+END_TEST
+
 /* ------------------------------------------------------------------ refusals */
 
 static const struct {
@@ -337,6 +360,7 @@ int main(void)
     tcase_add_test(tc, anchors_learn_what_they_overlap);
     tcase_add_loop_test(tc, a_detector_trains_and_exports, 0, 2);
     tcase_add_test(tc, a_score_of_zero_is_found_too);
+    tcase_add_test(tc, without_objects_precision_is_not_known);
     tcase_add_loop_test(tc, what_is_no_detection_is_refused, 0,
                         (int)(sizeof refused / sizeof *refused));
     tcase_add_test(tc, long_labels_are_kept);
