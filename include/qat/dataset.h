@@ -109,7 +109,7 @@ typedef struct qat_dataset_options {
      */
     int height, width, channels;
     int resize_short;    /* folder, list, tar, tfrecord, table: resize the short side to this, then
-                            crop the    centre;    0: resize to height x width */
+                            crop the centre; 0: resize to height x width */
     double central_crop; /* folder, list, tar, tfrecord, table: see qat_image_size */
     int max_pixels; /* folder, list, tar, tfrecord, coco, table, masks: pictures of more pixels are
                        an error; see qat_picture_read_within. 0: QAT_PICTURE_MAX_PIXELS */

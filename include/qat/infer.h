@@ -12,8 +12,8 @@
  *     static _Alignas(16) uint8_t model_memory[8192], arena[20000];
  *     qi_model *model;
  *     if (qi_model_init(&model, qm, qm_bytes, NULL, model_memory, sizeof model_memory, NULL) ==
- * QI_OK
- *         && qi_arena_bytes(model) <= sizeof arena) {
+ *             QI_OK &&
+ *         qi_arena_bytes(model) <= sizeof arena) {
  *         const void *in[] = {pixels};
  *         void *out[] = {scores};
  *         qi_reset(model, arena); // once, before the first run: sets states, if the model has any

@@ -3,8 +3,7 @@
  * against the exact evaluation: every byte of every tensor, in every step.
  *
  *     whole:   input -> .. "gru/z/q", .. "gru/z@1/q", .. "gru/z@2/q"     one run
- *     stream:  frame -> .. "gru/z/q"                                     after a reset, one run a
- * step
+ *     stream:  frame -> .. "gru/z/q"                                     one run a step
  */
 #include "deploy/deploy.h"
 

@@ -35,15 +35,11 @@ static bool *reachable(const qat_graph *graph)
     return used;
 }
 
-/**
- * By node: the layer that it belongs to (an index into the array of costs), or one of the values
- * above.
- */
 typedef struct costing {
     const qat_graph *graph;
     qat_layering fused;
     bool *used;
-    int *layer_of;
+    int *layer_of; /* by node: the index of its layer in costs, NO_LAYER or NETWORK_INPUT */
     int *last_use; /* by layer: the last layer that reads it */
     bool *counted; /* by node: its parameters are counted in an earlier layer */
     qat_layer_cost *costs;

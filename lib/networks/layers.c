@@ -112,6 +112,12 @@ static qat_status graph_error(const stack *s, const qat_recipe_layer *layer, qat
                     inner.message);
 }
 
+/** The one of two names that is nearer; as near: a. "" is farther than any. */
+static const char *nearer(const char *name, const char *a, const char *b)
+{
+    return *a && qat_edit_distance(name, a) <= qat_edit_distance(name, b) ? a : b;
+}
+
 static qat_status find_op(const stack *s, const qat_recipe_layer *layer, const qat_op **op,
                           qat_error *err)
 {
@@ -125,14 +131,10 @@ static qat_status find_op(const stack *s, const qat_recipe_layer *layer, const q
     if (*op)
         return QAT_OK;
     const char *nearest = "";
-    int distance = 1 << 20;
-    for (int i = 0; i < qat_registry_count(registry); i++) {
-        const char *other = qat_registry_at(registry, i)->name;
-        if (qat_edit_distance(name, other) < distance) {
-            distance = qat_edit_distance(name, other);
-            nearest = other;
-        }
-    }
+    for (int i = 0; i < qat_registry_count(registry); i++)
+        nearest = nearer(name, nearest, qat_registry_at(registry, i)->name);
+    for (int i = 0; qat_net_cell_at(i); i++)
+        nearest = nearer(name, nearest, qat_net_cell_at(i)->name);
     return wrong(s, layer, find_entry(layer, "op"), err, "unknown op %s; the nearest is %s", name,
                  nearest);
 }

@@ -67,7 +67,9 @@ qat_status qat_net_imported(const qat_net *net, qat_node *x, struct qat_foreign_
 qat_status qat_net_fill_imported(qat_graph *graph, const qat_recipe *recipe,
                                  const qat_input_info *input, const qat_log *log, qat_error *err);
 
-/** The layer with a state that is not one op but several: gru, lstm; NULL: there is none. */
+/** Layers with a state that are not one op but several: gru, lstm; NULL after the last. */
+const qat_op *qat_net_cell_at(int i);
+/** The one with this name; NULL: there is none. */
 const qat_op *qat_net_cell_named(const char *name);
 /** Add it, with these attributes, reading x. Its nodes are called name/...; returns its output. */
 qat_node *qat_net_cell(const qat_net *net, const char *op, const char *name, const char *attributes,

@@ -112,12 +112,18 @@ static const struct {
     {{.name = "lstm", .attrs = attrs}, lstm},
 };
 
+const qat_op *qat_net_cell_at(int i)
+{
+    return i < (int)(sizeof cells / sizeof *cells) ? &cells[i].op : NULL;
+}
+
 const qat_op *qat_net_cell_named(const char *name)
 {
-    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
-        if (!strcmp(cells[i].op.name, name))
-            return &cells[i].op;
-    return NULL;
+    const qat_op *op;
+    int i = 0;
+    while ((op = qat_net_cell_at(i)) && strcmp(op->name, name) != 0)
+        i++;
+    return op;
 }
 
 qat_node *qat_net_cell(const qat_net *net, const char *op, const char *name, const char *attributes,

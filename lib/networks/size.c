@@ -85,7 +85,7 @@ qat_status qat_training_fits(const qat_graph *graph, uint64_t memory, qat_error 
                     "the network has %llu parameters; with their gradients they take %llu MiB of "
                     "memory, but %llu MiB are allowed (--max-memory)",
                     (unsigned long long)parameters,
-                    (unsigned long long)(parameters / mib * 2 * sizeof(float)) + 1,
+                    (unsigned long long)((parameters * 2 * sizeof(float) - 1) / mib + 1),
                     (unsigned long long)((memory - 1) / mib + 1));
 }
 

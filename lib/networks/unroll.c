@@ -1,11 +1,11 @@
 /**
  * From the network of one step to that of a whole sequence, whose steps share their parameters.
  *
- *     frame -> layers -> gru <-> h           input -+-> input/frame   -> layers   -> gru   <- h
- * (zeros) |                         |                                 | classifier '->
- * input/frame@1 -> layers@1 -> gru@1
- *                                                                                     |
- *                                                                                 classifier
+ *     frame (zeros) -> layers -> gru -> classifier         one step; gru reads and sets the state h
+ *
+ *     input -+-> input/frame   -> layers   -> gru          reads h
+ *            |                                 |
+ *            '-> input/frame@1 -> layers@1 -> gru@1 -> classifier
  *
  * A node has its own name in the first step in which it runs, and NAME@t in a later step t. What
  * no later step reads runs only in the last one. There is one state: that of the first step. The

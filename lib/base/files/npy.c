@@ -15,8 +15,8 @@
 #endif
 
 /*
- * Version 1.0:  0  "\x93NUMPY"  6  major 1, minor 0  8  header length, u16  10  header text The
- * items follow. The text is a Python dict such as
+ * Version 1.0: byte 0 "\x93NUMPY", byte 6 major 1, minor 0, byte 8 header length (u16), byte 10
+ * header text, then the items. The text is a Python dict such as
  *     {'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), }
  * It is padded with spaces and a newline until the items begin at a multiple of 64.
  */

@@ -160,6 +160,7 @@ START_TEST(test_refused_layers)
     refuse("[model]\narch = layers\n", in, "n.ini:2: arch = layers, but there is no [layer.NAME]");
     refuse(L, in, "n.ini:3: [layer.a]: there is no op");
     refuse(L "op = convd2\n", in, "n.ini:4: [layer.a]: unknown op convd2; the nearest is conv2d");
+    refuse(L "op = lstn\n", in, "n.ini:4: [layer.a]: unknown op lstn; the nearest is lstm");
     refuse(L "op = conv2d\nfilter = 4\n", in,
            "n.ini:5: [layer.a]: op conv2d has no attribute filter; the nearest key is filters");
     refuse(L "op = relu\nactivtion = relu\n", in, "the nearest key is activation");
