@@ -19,7 +19,7 @@ void eval_note_data(eval_results *r, const qat_dataset *d, int classes)
 qat_status eval_look_on(const eval_results *r, figures *f, qat_input_info *input,
                         const qat_dataset *d, qat_error *err)
 {
-    return r->looks ? figures_begin(f, input, qat_dataset_info_of(d)->labels, err) : QAT_OK;
+    return r->looks ? figures_begin(f, input, qat_dataset_info_of(d), err) : QAT_OK;
 }
 
 /** Write one sample's pixels in the form that the engine takes. */

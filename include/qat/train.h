@@ -159,6 +159,13 @@ qat_status qat_recipe_check_batch(const qat_recipe *recipe, const qat_dataset_in
  * gives none. Pixels are not checked: their mean and std are in the model's table.
  */
 qat_status qat_input_agrees(const qat_input_info *input, const qat_recipe *recipe, qat_error *err);
+/**
+ * Open a loader with the input's mean and std (those in options are ignored). Samples that do not
+ * fit the network are QAT_ERR_SHAPE: their size, type or number of classes.
+ */
+qat_status qat_open_loader(qat_loader **loader, const qat_dataset *data,
+                           const qat_input_info *input, const qat_loader_options *options,
+                           qat_error *err);
 
 /* ------------------------------------------------------------------ networks */
 

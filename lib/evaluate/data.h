@@ -12,14 +12,6 @@ qat_status qat_input_equal(const qat_input_info *reference, const qat_input_info
                            qat_error *err);
 
 /**
- * Open a loader with the input's mean and std (those in options are ignored), after
- * qat_input_check.
- */
-qat_status qat_open_loader(qat_loader **loader, const qat_dataset *data,
-                           const qat_input_info *input, const qat_loader_options *options,
-                           qat_error *err);
-
-/**
  * Put a batch into a planned graph: values into its input, class numbers into its label input (if
  * it has one). Sets the graph's batch size.
  */

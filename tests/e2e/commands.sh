@@ -160,6 +160,8 @@ refuses "calibration of a float network" 2 "which has no integers to calibrate" 
 refuses "an archive of integers" 2 "the format npz holds parameters of a float network: it needs --float" \
     "$tools/qat-export" a/last.ckpt a.npz
 refuses "float parameters of a .qm" 2 "t.qm is a .qm: it has integers only" "$tools/qat-export" t.qm t.npz --float
+check "export --summary" "$tools/qat-export" a/last.ckpt stripped.qm --summary --strip
+has "the size in it is the file's" "^bytes \(parameters, .qm\) +[0-9]+ +$(wc -c <stripped.qm)\$" out.txt
 check "export --summary" "$tools/qat-export" a/last.ckpt a.qm --summary
 has "the summary ends in mismatching bytes" '^mismatching bytes +0$' out.txt
 refuses "an unwritable .qm" 1 "/dev/null/x.qm" "$tools/qat-export" a/last.ckpt /dev/null/x.qm --samples 2
@@ -307,6 +309,19 @@ check "graphs of a checkpoint" "$tools/qat-inspect" a/last.ckpt --graph
 has "graphs: inserted nodes are marked" '^\+ conv1/relu/q +fake_quant' out.txt
 check "a recipe's graph for Graphviz" "$tools/qat-inspect" "$recipes/quickstart.ini" --graph=dot --stage eval
 has "dot" '^digraph ' out.txt
+npy() { # npy <type> <shape>: the header of an array
+    printf '\223NUMPY\001\000\166\000%-117s\n' "{'descr': '$1', 'fortran_order': False, 'shape': ($2), }"
+}
+mkdir arrays
+for split in train test; do
+    { npy '|u1' '20, 8, 8, 1' && head -c 1280 "$tools/qat-inspect"; } >arrays/${split}_x.npy
+    { npy '|u1' '20,' && printf '\0\1\0\1\0\1\0\1\0\1\0\1\0\1\0\1\0\1\0\1'; } >arrays/${split}_y.npy
+done
+printf '[data]\nkind = npy\npath = arrays\n[train]\nbatch = 10\nsteps = 2\n[model]\nfilters = 4\nstrides = 2\n[quant]\nenabled = yes\n' >arrays.ini
+check "training on arrays" "$tools/qat-train" arrays.ini --out arrays-run
+{ npy '|u1' '20, 4, 4, 1' && head -c 320 "$tools/qat-inspect"; } >arrays/test_x.npy
+refuses "inspect a tensor, when the data have become smaller" 1 "samples have 4 x 4 x 1 values, but the network takes 8 x 8 x 1" \
+    "$tools/qat-inspect" arrays-run/last.ckpt --tensor 1
 check "inspect a tensor by the number of the listing" "$tools/qat-inspect" a.qm --tensor t1
 has "inspect: the checkpoint's digest" '^checkpoint: [0-9a-f]{64}$' <("$tools/qat-inspect" a.qm)
 has "inspect: how many labels, and the first" '^labels: 10: 0, 1, 2, 3, 4, \.\.\. \(--labels shows all\)$' <("$tools/qat-inspect" a.qm)

@@ -57,6 +57,14 @@ page three run four float
 has "settings that differ" '<td>quant.weight_bits</td>' three.html
 has "a difference" '\([-+][0-9.]+\)' three.html
 has "a float run says why it has no integers" 'It is a float run' three.html
+{ sed '/^\[model\]/,/^strides/d' small.ini && printf '[model]\narch = layers\n[layer.c]\nop = conv2d\nfilters = 4\nkernel = 3\nstride = 2
+activation = relu\n[layer.f]\nop = flatten\n[layer.scores]\nop = fully_connected\nunits = 10\n'; } >layers.ini
+check "a network of sections" "$tools/qat-train" layers.ini --out layers
+sed 's/^kernel = 3/kernel = 5/' layers.ini >wide.ini
+check "one with another kernel" "$tools/qat-train" wide.ini --out wide
+page sections layers wide
+has "a setting of a layer differs" '<td>layer.c.kernel</td>' sections.html
+lacks "one that does not is not there" '<td>layer.c.stride</td>' sections.html
 page checkpoint run/last.ckpt
 
 # ---------------------------------------------------------------- answers that are no classes

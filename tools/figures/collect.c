@@ -50,7 +50,7 @@ static qat_status see(void *context, const qat_outputs *outputs, const qat_batch
     return st;
 }
 
-qat_status figures_begin(figures *f, qat_input_info *input, const char *const *labels,
+qat_status figures_begin(figures *f, qat_input_info *input, const qat_dataset_info *data,
                          qat_error *err)
 {
     const qat_task *task = qat_task_of(input);
@@ -65,9 +65,10 @@ qat_status figures_begin(figures *f, qat_input_info *input, const char *const *l
     f->counts = calloc((size_t)f->n_units, sizeof *f->counts);
     if (!f->units || !f->counts)
         return qat_out_of_memory(err, "figures");
+    bool const named = data->labels && data->classes == f->n_units && input->classes == f->n_units;
     for (int k = 0; k < f->n_units; k++)
-        if (labels && f->n_units == input->classes && labels[k])
-            snprintf(f->units[k].name, FIGURES_NAME_MAX, "%s", labels[k]);
+        if (named && data->labels[k])
+            snprintf(f->units[k].name, FIGURES_NAME_MAX, "%s", data->labels[k]);
         else if (f->n_units == 1)
             snprintf(f->units[k].name, FIGURES_NAME_MAX, "%s", task->name);
         else

@@ -4,7 +4,7 @@
  *
  *     figures f = {0};
  *     qat_input_info in = *input;
- *     st = figures_begin(&f, &in, labels, err);        // in.witness looks on
+ *     st = figures_begin(&f, &in, data, err);          // in.witness looks on
  *     ... qat_evaluate_model(host, &in, ...)           // or another evaluation
  *     st = figures_end(&f, err);
  *     figures_free(&f);
@@ -47,8 +47,11 @@ typedef struct figures {
 /** Is an answer by itself what is compared with the truth? Not so for boxes. */
 bool figures_of_task(const qat_task *task);
 
-/** Look on at the evaluation of this input, which gets a witness. labels: [classes] or NULL. */
-qat_status figures_begin(figures *f, qat_input_info *input, const char *const *labels,
+/**
+ * Look on at the evaluation of this input, which gets a witness. The data name the units, if they
+ * have names for all.
+ */
+qat_status figures_begin(figures *f, qat_input_info *input, const qat_dataset_info *data,
                          qat_error *err);
 /** All samples were seen: compute. */
 qat_status figures_end(figures *f, qat_error *err);

@@ -220,15 +220,11 @@ static qat_status first_sample(const inspected *x, const qat_batch **batch, qat_
                                qat_loader **loader, qat_error *err)
 {
     const qat_input_info *in = qat_checkpoint_input(qat_restored_checkpoint(x->restored));
-    qat_loader_options const o = {
-        .batch = 1, .mean = in->mean, .std = in->std, .threads = 1, .prefetch = 1};
+    qat_loader_options const o = {.batch = 1, .threads = 1, .prefetch = 1};
     qat_status st =
         qat_recipe_open_data(data, qat_restored_recipe(x->restored), NULL, QAT_SPLIT_TEST, err);
-    if (!st && in->channels > QAT_CHANNEL_VALUES)
-        st = qat_fail(err, QAT_ERR_UNSUPPORTED,
-                      "samples with more than %d channels cannot be shown", QAT_CHANNEL_VALUES);
     if (!st)
-        st = qat_loader_create(loader, *data, &o, err);
+        st = qat_open_loader(loader, *data, in, &o, err);
     return st ? st : qat_loader_next(*loader, batch, err);
 }
 

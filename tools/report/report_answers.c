@@ -163,7 +163,7 @@ qat_status report_answer(report_answers *a, const qi_host *host, const qat_resto
                         "Only answers of at most %d classes are told here.", REPORT_CLASSES);
     qat_status st = qat_recipe_open_data(&data, qat_restored_recipe(c), NULL, QAT_SPLIT_TEST, err);
     if (!st)
-        st = scored ? figures_begin(&a->figures, &input, qat_dataset_info_of(data)->labels, err)
+        st = scored ? figures_begin(&a->figures, &input, qat_dataset_info_of(data), err)
                     : report_watch(a, &input, &watch, err);
     if (!st)
         st = qat_evaluate_model(host, &input, data, samples, NULL, NULL, &a->accuracy, err);

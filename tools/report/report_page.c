@@ -98,48 +98,94 @@ static void write_figures(qat_writer *page, const report_run *runs, int n)
         html_element(page, "p", "In brackets: the difference to the first run.");
 }
 
-/** The run's value of a key "section.name", or "". */
-static const char *setting(const report_run *run, const char *key, char text[QAT_RECIPE_VALUE_MAX])
+/** A line "key = value" of a recipe's text, and its section. */
+typedef struct setting {
+    char section[QAT_RECIPE_LINE_MAX + 1], key[QAT_RECIPE_LINE_MAX + 1];
+    char value[QAT_RECIPE_VALUE_MAX];
+} setting;
+
+/** Read the first setting at or behind `at`. Returns what is behind it; NULL: there is none. */
+static const char *next_setting(setting *s, const char *at)
 {
-    const char *value = qat_recipe_get(qat_restored_recipe(run->inspected.restored), key, text);
-    return value ? value : "";
+    while (*at) {
+        size_t const n = strcspn(at, "\n"), key = strcspn(at, " =\n");
+        const char *line = at, *value = at + key + strspn(at + key, " =");
+        at += n + (at[n] == '\n');
+        if (*line == '[')
+            snprintf(s->section, sizeof s->section, "%.*s", (int)strcspn(line + 1, "]\n"),
+                     line + 1);
+        if (*line == '[' || key == n)
+            continue;
+        snprintf(s->key, sizeof s->key, "%.*s", (int)key, line);
+        snprintf(s->value, sizeof s->value, "%.*s", (int)strcspn(value, "\n"), value);
+        return at;
+    }
+    return NULL;
 }
 
-static bool differs(const report_run *runs, int n, const char *key)
+/** Does the run's recipe have a line with this key in this section? Then *found is it. */
+static bool find_setting(const report_run *run, const setting *like, setting *found)
 {
-    char first[QAT_RECIPE_VALUE_MAX], other[QAT_RECIPE_VALUE_MAX];
-    const char *value = setting(runs, key, first);
-    for (int i = 1; i < n; i++)
-        if (strcmp(value, setting(&runs[i], key, other)) != 0)
+    *found->section = 0;
+    for (const char *at = run->recipe; (at = next_setting(found, at));)
+        if (!strcmp(found->section, like->section) && !strcmp(found->key, like->key))
             return true;
     return false;
 }
 
-/** Every key of the first run whose value another run does not share. */
+/** The run's value, or "". A key with its default value may have no line. */
+static void find_value(const report_run *run, setting *s)
+{
+    char key[2 * sizeof s->key], text[QAT_RECIPE_VALUE_MAX];
+    setting found;
+    snprintf(key, sizeof key, "%s.%s", s->section, s->key);
+    const char *value = qat_recipe_get(qat_restored_recipe(run->inspected.restored), key, text);
+    if (!value)
+        value = find_setting(run, s, &found) ? found.value : "";
+    snprintf(s->value, sizeof s->value, "%s", value);
+}
+
+/** A row for the setting, if not all runs have the same value. Returns whether it is there. */
+static bool write_difference(qat_writer *page, const report_run *runs, int n, setting *s)
+{
+    char first[QAT_RECIPE_VALUE_MAX], key[2 * sizeof s->key];
+    bool differs = false;
+    find_value(runs, s);
+    memcpy(first, s->value, sizeof first);
+    for (int i = 1; i < n && !differs; i++) {
+        find_value(&runs[i], s);
+        differs = strcmp(first, s->value) != 0;
+    }
+    if (!differs)
+        return false;
+    snprintf(key, sizeof key, "%s.%s", s->section, s->key);
+    qat_write_text(page, "<tr>");
+    html_element(page, "td", key);
+    for (int i = 0; i < n; i++) {
+        find_value(&runs[i], s);
+        html_element(page, "td", s->value);
+    }
+    qat_write_text(page, "</tr>\n");
+    return true;
+}
+
+/** Every setting of a run whose value another run does not share. */
 static void write_differences(qat_writer *page, const report_run *runs, int n)
 {
     const char *heads[1 + TOOL_LIST_MAX] = {"setting"};
-    char section[100] = "", key[300], text[QAT_RECIPE_VALUE_MAX];
     int found = 0;
     for (int i = 0; i < n; i++)
         heads[1 + i] = runs[i].name;
     html_element(page, "h3", "Settings that differ");
     html_table(page, HTML_TEXTS, heads, 1 + n);
-    for (const char *at = runs->recipe; *at; at += strcspn(at, "\n") + (strchr(at, '\n') != NULL)) {
-        if (*at == '[')
-            snprintf(section, sizeof section, "%.*s", (int)strcspn(at + 1, "]\n") % 90, at + 1);
-        size_t const name = strcspn(at, " =\n");
-        if (*at == '[' || !name || at[name] == '\n')
-            continue;
-        snprintf(key, sizeof key, "%.90s.%.*s", section, (int)name % 200, at);
-        if (!differs(runs, n, key))
-            continue;
-        found++;
-        qat_write_text(page, "<tr>");
-        html_element(page, "td", key);
-        for (int i = 0; i < n; i++)
-            html_element(page, "td", setting(&runs[i], key, text));
-        qat_write_text(page, "</tr>\n");
+    for (int i = 0; i < n; i++) {
+        setting s = {.section = ""}, before;
+        for (const char *at = runs[i].recipe; (at = next_setting(&s, at));) {
+            bool known = false;
+            for (int k = 0; k < i && !known; k++)
+                known = find_setting(&runs[k], &s, &before);
+            found += !known && write_difference(page, runs, n, &s);
+        }
     }
     html_table_end(page);
     if (!found)
