@@ -101,27 +101,18 @@ static void print_accuracy(const char *what, const qat_accuracy *a, int classes)
     tool_print_text(&text);
 }
 
-static void print_figures(const char *prefix, const qat_accuracy *a)
-{
-    qat_text text = {0};
-    if (a->n) {
-        a->task->tell_json(&text, a, prefix);
-        tool_print_text(&text);
-    }
-}
-
 static void print_json(const eval_results *r)
 {
     int64_t const n = r->quantized.n ? r->quantized.n : r->floating.n;
     printf("{\"data\": ");
     tool_json_string(r->data);
     printf(", \"n\": %lld", (long long)n);
-    print_figures(*r->left_in_float ? "simulated_" : "", &r->quantized);
+    tool_json_figures(*r->left_in_float ? "simulated_" : "", &r->quantized);
     if (*r->left_in_float) {
         printf(", \"left_in_float\": ");
         tool_json_string(r->left_in_float);
     }
-    print_figures("float_", &r->floating);
+    tool_json_figures("float_", &r->floating);
     if (r->isa)
         printf(", \"isa\": \"%s\"", r->isa);
     if (ranges != QAT_RANGES_OBSERVED)

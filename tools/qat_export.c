@@ -128,6 +128,11 @@ static const tool me = {
     2,
     2};
 
+/** What --summary evaluates: both networks on the test data. n = 0: it was not asked for. */
+typedef struct summary_result {
+    qat_accuracy in_float, on_integers;
+} summary_result;
+
 static double percent(int64_t part, int64_t whole)
 {
     return whole ? 100.0 * (double)part / (double)whole : 0;
@@ -251,7 +256,9 @@ static void print_json_file(const char *path, const export_made *made)
     export_json_ram(made);
 }
 
-static void print_json(const char *path, const qat_deploy_result *r, const export_made *made)
+/** s: what --summary found. */
+static void print_json(const char *path, const qat_deploy_result *r, const export_made *made,
+                       const summary_result *s)
 {
     const qat_compare *c = &r->compare;
     print_json_file(path, made);
@@ -292,8 +299,11 @@ static void print_json(const char *path, const qat_deploy_result *r, const expor
     if (r->streamed.steps)
         printf(", \"steps\": %d, \"streamed_bytes\": %lld, \"streamed_differing\": %lld",
                r->streamed.steps, (long long)r->streamed.bytes, (long long)r->streamed.differing);
-    printf(", \"float_bytes\": %lld, \"qm_bytes\": %lld, \"arena_bytes\": %lld}\n",
+    printf(", \"float_bytes\": %lld, \"qm_bytes\": %lld, \"arena_bytes\": %lld",
            (long long)r->float_bytes, (long long)r->qm_bytes, (long long)r->arena_bytes);
+    tool_json_figures("float_", &s->in_float);
+    tool_json_figures("", &s->on_integers);
+    printf("}\n");
 }
 
 /* ------------------------------------------------------------------ summary */
@@ -314,38 +324,36 @@ static qat_status evaluate_file(const qat_restored *r, const char *path, const q
     return st;
 }
 
-static void print_summary(const char *path, const qat_deploy_result *r, const qat_accuracy *f,
-                          const qat_accuracy *q)
+static void print_summary(const char *path, const qat_deploy_result *r, const export_made *made,
+                          const summary_result *s)
 {
+    const qat_accuracy *f = &s->in_float;
     int const figure = f->task->main;
+    int64_t const bytes = is_verified_file(made) ? r->qm_bytes : (int64_t)made->bytes;
     char in_float[TOOL_FIGURE_MAX], on_integers[TOOL_FIGURE_MAX];
     printf("\n%-30s %12s %12s\n", "", "float", "integer");
     printf("%-30s %12s %12s\n", f->task->figures[figure].name, tool_figure(in_float, f, figure),
-           tool_figure(on_integers, q, figure));
+           tool_figure(on_integers, &s->on_integers, figure));
     printf("%-30s %12lld %12lld\n", "bytes (parameters, .qm)", (long long)r->float_bytes,
-           (long long)r->qm_bytes);
-    printf("%-30s %25.3f\n", "ratio",
-           r->float_bytes ? (double)r->qm_bytes / (double)r->float_bytes : 0);
+           (long long)bytes);
+    printf("%-30s %25.3f\n", "ratio", r->float_bytes ? (double)bytes / (double)r->float_bytes : 0);
     printf("%-30s %25lld\n", "bytes compared", (long long)r->compare.bytes);
     printf("%-30s %25lld\n", "mismatching bytes", (long long)r->compare.differing);
     printf("%s\n", tool_shown(path));
 }
 
-static qat_status summarise(const qat_restored *restored, const char *path,
-                            const qat_deploy_result *result, qat_error *err)
+static qat_status summarise(const qat_restored *restored, const char *path, summary_result *s,
+                            qat_error *err)
 {
     qat_dataset *d = NULL;
-    qat_accuracy f = {0}, q = {0};
     qat_status st =
         qat_recipe_open_data(&d, qat_restored_recipe(restored), data, QAT_SPLIT_TEST, err);
     if (!st)
         st = tool_evaluate_float(restored, qat_checkpoint_input(qat_restored_checkpoint(restored)),
-                                 d, samples, &f, err);
+                                 d, samples, &s->in_float, err);
     if (!st)
-        st = evaluate_file(restored, path, d, &q, err);
+        st = evaluate_file(restored, path, d, &s->on_integers, err);
     tool_bar_clear();
-    if (!st)
-        print_summary(path, result, &f, &q);
     qat_dataset_close(d);
     return st;
 }
@@ -390,10 +398,10 @@ static void keep_trained_profile(qat_deploy_options *o, const qat_restored *rest
     o->profile = qat_restored_prefer_profile(restored, QAT_PROFILE_ONNX);
     bool const is_wide =
         qat_checkpoint_quant(qat_restored_checkpoint(restored))->activation_bits > 8;
-    if (o->profile != QAT_PROFILE_ONNX && !is_wide)
-        tool_log.line(tool_log.context,
-                      "sums keep the fractional bits and the profile of the training; with "
-                      "--profile onnx ONNX Runtime gives equal bytes, but sums have no fraction");
+    if (o->profile != QAT_PROFILE_ONNX && !is_wide && o->log)
+        o->log->line(o->log->context,
+                     "sums keep the fractional bits and the profile of the training; with "
+                     "--profile onnx ONNX Runtime gives equal bytes, but sums have no fraction");
 }
 
 /** --set. Without --ptq it is an error: the run observed its ranges for its own quantization. */
@@ -408,16 +416,16 @@ static qat_status set_quant(qat_restored *restored, qat_error *err)
 /** Report a failure. If a check refused the model, also say whose mistake that is. */
 static int failed(const qat_error *err, bool refused)
 {
-    int const status = ranks ? TOOL_FAILED : tool_failed(&me, err);
-    if (refused)
-        fprintf(
-            stderr,
-            "qat-export: your recipe and your data are not the reason. This is a mistake in qat, "
-            "or in a plugin of the network: please report it, with this message and the "
-            "checkpoint\n");
+    char text[4096];
+    snprintf(text, sizeof text, "%s%s", tool_shown(err->message),
+             refused ? "\nqat-export: your recipe and your data are not the reason. This is a "
+                       "mistake in qat, or in a plugin of the network: please report it, with this "
+                       "message and the checkpoint"
+                     : "");
     if (ranks)
-        ranks_fail(ranks, me.name, tool_shown(err->message));
-    return status;
+        ranks_fail(ranks, me.name, text, tool_status(err));
+    fprintf(stderr, "%s: %s\n", me.name, text);
+    return tool_status(err);
 }
 
 /** What was written without a check of what is in it. */
@@ -444,7 +452,7 @@ static int export_qm(const char *from, const char *to, export_made *made)
             &me,
             "%s is a .qm already; name another format, or give --pack, --compact, --strip or --ram",
             tool_shown(from));
-    if (data || samples || profile || reestimate_bn || raw_params || summary ||
+    if (data || samples || profile || reestimate_bn || raw_params || summary || threads ||
         tool_ptq_given.data || tool_ptq_given.sets.count)
         tool_usage(&me,
                    "%s is a .qm: it has its integers, and takes --format, options of the format, "
@@ -468,7 +476,7 @@ static int export_float(const char *from, const char *to, export_made *made)
     uint8_t *bytes = NULL;
     if (!made->format->write_float)
         tool_usage(&me, "--float writes the formats onnx, tflite and npz");
-    if (data || samples || profile || reestimate_bn || summary || tool_ptq_given.data ||
+    if (data || samples || profile || reestimate_bn || summary || threads || tool_ptq_given.data ||
         tool_ptq_given.sets.count)
         tool_usage(&me, "--float writes the float network, which has no integers to calibrate, "
                         "verify or run: it takes --raw-params, --format, options of the format, "
@@ -506,6 +514,7 @@ int main(int argc, char **argv)
     qat_error err;
     qat_restored *restored = NULL;
     qat_deploy_result result = {0};
+    summary_result summed = {0};
     tool_file kind = TOOL_FILE_OTHER;
     tool_set_blas(argv);
     tool_parse(&me, argc, argv, &args);
@@ -535,6 +544,8 @@ int main(int argc, char **argv)
                    made.format->name);
     if (float_io && as_float)
         tool_usage(&me, "--float-io is of integers: a float network takes real numbers anyway");
+    if (form && as_float)
+        tool_usage(&me, "--form is of integers: a float network has one form alone");
     bool const is_qm = !tool_file_kind(args.items[0], &kind, NULL) && kind == TOOL_FILE_QM;
     if (ranks_are_many() && (is_qm || as_float))
         tool_usage(&me, "several processes share the verification of a checkpoint's integers, and "
@@ -580,12 +591,14 @@ int main(int argc, char **argv)
         st = qat_deploy(restored, args.items[1], &o, &result, &err);
     bool const refused = st == QAT_ERR_MISMATCH;
     tool_bar_clear();
-    if (!st && json && tells)
-        print_json(args.items[1], &result, &made);
-    else if (!st && tells)
+    if (!st && tells && !json)
         print_text(args.items[1], &result, &made);
-    if (!st && summary && tells)
-        st = summarise(restored, args.items[1], &result, &err);
+    if (!st && tells && summary)
+        st = summarise(restored, args.items[1], &summed, &err);
+    if (!st && tells && json)
+        print_json(args.items[1], &result, &made, &summed);
+    else if (!st && tells && summary)
+        print_summary(args.items[1], &result, &made, &summed);
     qat_restored_free(restored);
     if (st)
         return failed(&err, refused);

@@ -342,8 +342,7 @@ static qat_status print_needs(const qat_recipe *recipe, const qat_plugins *opene
     return QAT_OK;
 }
 
-/** How many items a comma list has. */
-/** The items between commas that are not blank: a table takes no others as attributes. */
+/** How many items between commas are not blank: a table takes no others as attributes. */
 static int count_items(const char *list)
 {
     int n = 0;
@@ -532,20 +531,33 @@ static const char *title_of(const qat_recipe *recipe)
     return *qat_recipe_get(recipe, "model.name", name) ? name : slash ? slash + 1 : source;
 }
 
+/** Of several ranks, one is enough to tell what all of them find. */
+static bool tells(void)
+{
+    return !ranks || !ranks->rank;
+}
+
+/** Report a failure, of all ranks if there are several. */
+static int fail_run(const qat_error *err)
+{
+    if (ranks)
+        ranks_fail(ranks, me.name, tool_shown(err->message), tool_status(err));
+    return tool_failed(&me, err);
+}
+
 /** Train in a folder (NULL: that of the recipe). */
 static int train_in(const qat_recipe *recipe, const char *dir, bool continues)
 {
-    bool const tells = !ranks || !ranks->rank; /* of several ranks, one is enough */
     judged = qat_recipe_number(recipe, "data.validation") > 0 ? "validation" : "test";
     figures last = {0};
     qat_train_options const o = {.struct_size = sizeof o,
                                  .dir = dir,
                                  .resume = continues,
                                  .overwrite = overwrite,
-                                 .progress = tells ? on_progress : NULL,
+                                 .progress = tells() ? on_progress : NULL,
                                  .stop = asked_to_stop,
                                  .context = &last,
-                                 .log = tells ? &notes : NULL,
+                                 .log = tells() ? &notes : NULL,
                                  .plugins = plugins.items,
                                  .n_plugins = plugins.count,
                                  .memory = training_memory(),
@@ -555,23 +567,22 @@ static int train_in(const qat_recipe *recipe, const char *dir, bool continues)
     int64_t const wanted = threads ? threads : number(recipe, "train.threads");
     tool_threads(!wanted && ranks ? ranks_threads() : wanted);
     catch_signals();
-    if (shown == SHOW_FULL && tells)
+    if (shown == SHOW_FULL && tells())
         view = live_view_open(title_of(recipe), judged);
     qat_status const st = qat_train(recipe, &o, &result, &err);
     tool_bar_clear();
     live_view_close(view);
-    if (st && ranks)
-        ranks_fail(ranks, me.name, tool_shown(err.message));
+    view = NULL;
     if (st)
-        return tool_failed(&me, &err);
-    if (result.step < result.steps && !tells)
+        return fail_run(&err);
+    if (result.step < result.steps && !tells())
         return TOOL_FAILED;
     if (result.step < result.steps) {
         printf("stopped at step %lld of %lld; %s holds it, continue with --resume\n",
                (long long)result.step, (long long)result.steps, tool_shown(result.checkpoint));
         return TOOL_FAILED;
     }
-    if (tells)
+    if (tells())
         print_result(&result);
     return 0;
 }
@@ -662,6 +673,9 @@ int main(int argc, char **argv)
         tool_usage(&me, "give either --resume or --overwrite, not both");
     if (resume && init && !with_budget) /* a search begins with these weights again */
         tool_usage(&me, "give either --resume or --init, not both");
+    if (dry_run && !with_budget && (resume || overwrite || out_dir || threads || progress))
+        tool_usage(&me, "--dry-run trains nothing: without --budget it takes no --resume, "
+                        "--overwrite, --out, --threads or --progress");
     read_progress();
     set_init();
     if (!args.count && !print_ops)
@@ -673,11 +687,11 @@ int main(int argc, char **argv)
                         "that it has chosen (DIR/budget.ini)");
     if (ranks_are_many() && recipe && !print_ops && !dry_run)
         ranks = ranks_open(me.name, (int)rank_timeout);
-    bool const failed =
-        recipe && !print_ops && qat_recipe_tell_idle(recipe, &tool_log, &err) != QAT_OK;
-    if (recipe && !print_ops)
+    bool const checks = recipe && !print_ops && tells();
+    qat_status const st = checks ? qat_recipe_tell_idle(recipe, &tool_log, &err) : QAT_OK;
+    if (checks)
         tell_of_budget(recipe);
-    int const status = failed        ? tool_failed(&me, &err)
+    int const status = st            ? fail_run(&err)
                        : print_ops   ? show_ops(recipe)
                        : with_budget ? train_within_budget(recipe)
                        : dry_run     ? show_costs(recipe)

@@ -31,7 +31,7 @@ static double seconds(void)
 
 static void stop(const qat_ranks *ranks, const qat_error *err)
 {
-    ranks_fail(ranks, "exchanges", err->message);
+    ranks_fail(ranks, "exchanges", err->message, EXIT_FAILURE);
 }
 
 /** Send some bytes to every other rank, and get as many. */

@@ -8,8 +8,6 @@
 
 #include <stdio.h>
 
-enum { FIRST = QAT_CERTIFY_SAMPLES / QAT_CERTIFY_BATCH }; /* batches */
-
 qat_status qat_feed_open(qat_deploy_feed *f, const qat_restored *r, const qat_deploy_options *o,
                          char why[512], qat_error *err)
 {
@@ -43,13 +41,20 @@ void qat_feed_close(qat_deploy_feed *f)
     qat_dataset_close(f->data);
 }
 
-/** Rank 0 takes the first batches, which have the samples of the certificate; the rest is dealt. */
+/** So many batches have the samples of the certificate, which takes some of each. */
+static int64_t first_batches(const qat_deploy_feed *f)
+{
+    int const taken = f->batch < QAT_CERTIFY_BATCH ? f->batch : QAT_CERTIFY_BATCH;
+    return (QAT_CERTIFY_SAMPLES + taken - 1) / taken;
+}
+
+/** Rank 0 takes the first batches; the rest is dealt. */
 static bool is_own(const qat_deploy_feed *f, int64_t batch)
 {
     const qat_ranks *ranks = f->options->ranks;
     if (!ranks)
         return true;
-    return batch < FIRST ? !ranks->rank : batch % ranks->count == ranks->rank;
+    return batch < first_batches(f) ? !ranks->rank : batch % ranks->count == ranks->rank;
 }
 
 /** Of the loader, too, which then decodes no others. */
@@ -57,7 +62,7 @@ static qat_status take_own(const qat_deploy_feed *f, qat_error *err)
 {
     const qat_ranks *ranks = f->options->ranks;
     int64_t const at = f->batches;
-    if (!ranks || at != (ranks->rank ? 0 : FIRST))
+    if (!ranks || at != (ranks->rank ? 0 : first_batches(f)))
         return QAT_OK;
     qat_loader_take_batches(f->loader, ranks->rank, ranks->count);
     return qat_loader_seek(f->loader, 0, (int)at, err);

@@ -61,11 +61,16 @@ void tool_usage(const tool *t, const char *format, ...)
     exit(TOOL_USAGE);
 }
 
+int tool_status(const qat_error *err)
+{
+    return err->status == QAT_ERR_ARGUMENT ? TOOL_USAGE : TOOL_FAILED;
+}
+
 int tool_failed(const tool *t, const qat_error *err)
 {
     tool_bar_clear();
     fprintf(stderr, "%s: %s\n", t->name, tool_shown(err->message));
-    return err->status == QAT_ERR_ARGUMENT ? TOOL_USAGE : TOOL_FAILED;
+    return tool_status(err);
 }
 
 /* ------------------------------------------------------------------ standard output */
@@ -335,6 +340,15 @@ const char *tool_figure(char text[TOOL_FIGURE_MAX], const qat_accuracy *accuracy
     snprintf(text, TOOL_FIGURE_MAX, "%.*s", (int)w.count, (const char *)w.bytes);
     qat_writer_free(&w);
     return text;
+}
+
+void tool_json_figures(const char *prefix, const qat_accuracy *accuracy)
+{
+    qat_text text = {0};
+    if (accuracy->n) {
+        accuracy->task->tell_json(&text, accuracy, prefix);
+        tool_print_text(&text);
+    }
 }
 
 void tool_json_string(const char *text)

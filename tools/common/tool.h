@@ -72,9 +72,11 @@ void tool_check_isa(const tool *t, const char *isa);
 void tool_check_data(const tool *t, const char *option, const char *spec, const char *also);
 
 /**
- * Print err as the failure of this command and return the exit status: TOOL_USAGE for
- * QAT_ERR_ARGUMENT (wrong options, values, recipes), TOOL_FAILED for everything else.
+ * The exit status of a failure: TOOL_USAGE for QAT_ERR_ARGUMENT (wrong options, values, recipes),
+ * TOOL_FAILED for everything else.
  */
+int tool_status(const qat_error *err);
+/** Print err as the failure of this command and return its exit status. */
 int tool_failed(const tool *t, const qat_error *err);
 
 /**
@@ -105,6 +107,8 @@ const char *tool_shown_quoted(const char *text);
 void tool_print_text(qat_text *text);
 /** One figure as people read it: "98.10 %", or a number in its own unit. Returns text. */
 const char *tool_figure(char text[TOOL_FIGURE_MAX], const qat_accuracy *accuracy, int figure);
+/** All figures as members of a JSON object, each name with the prefix; none if n is 0. */
+void tool_json_figures(const char *prefix, const qat_accuracy *accuracy);
 
 /** Print text as a JSON string of valid UTF-8, quotes included. */
 void tool_json_string(const char *text);

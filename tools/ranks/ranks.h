@@ -33,7 +33,10 @@ bool ranks_are_many(void);
 int ranks_threads(void);
 /** Wait for the others, which must come here as well. NULL is fine. */
 void ranks_close(const qat_ranks *ranks);
-/** After an error: tell it, once for all ranks if it is the same, and end all. Does not return. */
-void ranks_fail(const qat_ranks *ranks, const char *program, const char *message);
+/**
+ * After an error: tell it, once for all ranks if it is the same, and end all with this exit status.
+ * Does not return.
+ */
+void ranks_fail(const qat_ranks *ranks, const char *program, const char *message, int status);
 
 #endif

@@ -274,9 +274,15 @@ void ranks_close(const qat_ranks *ranks)
     mpi_ranks *m = ranks->context;
     MPI_Request request;
     int all_here = 0;
-    MPI_Ibarrier(m->pieces, &request);
-    for (; !all_here; sleep_us(1000))
-        MPI_Test(&request, &all_here, MPI_STATUS_IGNORE);
+    int code = MPI_Ibarrier(m->pieces, &request);
+    for (; !code && !all_here; sleep_us(1000))
+        code = MPI_Test(&request, &all_here, MPI_STATUS_IGNORE);
+    if (code) {
+        qat_error err;
+        failed(code, &err);
+        fprintf(stderr, "%s: %s\n", m->names[m->table.rank], err.message);
+        MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
+    }
     atomic_store(&m->ends, true);
     if (m->watched)
         pthread_join(m->watcher, NULL);
@@ -288,7 +294,7 @@ void ranks_close(const qat_ranks *ranks)
 }
 
 /** Most errors are those of all ranks, and rank 0 tells them; others have some time for theirs. */
-void ranks_fail(const qat_ranks *ranks, const char *program, const char *message)
+void ranks_fail(const qat_ranks *ranks, const char *program, const char *message, int status)
 {
     enum { LATER_US = 2000000 };
     const mpi_ranks *m = ranks->context;
@@ -299,6 +305,6 @@ void ranks_fail(const qat_ranks *ranks, const char *program, const char *message
     else
         fprintf(stderr, "%s: %s\n", program, message);
     fflush(NULL);
-    MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
-    exit(EXIT_FAILURE);
+    MPI_Abort(MPI_COMM_WORLD, status);
+    exit(status);
 }
