@@ -142,13 +142,8 @@ void export_json_ram(const export_made *made)
 qat_status export_put(const export_made *made, const char *path, const uint8_t *bytes,
                       qat_error *err)
 {
-    tool_file there = TOOL_FILE_OTHER;
-    if (!tool_file_kind(path, &there, NULL) &&
-        (there == TOOL_FILE_CHECKPOINT || (there == TOOL_FILE_QM && !made->format->is_qm)))
-        return qat_fail(err, QAT_ERR_ARGUMENT,
-                        "%s is a %s; it would be overwritten: give another name for the %s file",
-                        path, there == TOOL_FILE_QM ? ".qm" : "checkpoint", made->format->name);
-    return qat_file_write_atomic(path, bytes, made->bytes, err);
+    qat_status const st = tool_spare(path, made->format->name, err);
+    return st ? st : qat_file_write_atomic(path, bytes, made->bytes, err);
 }
 
 /* ------------------------------------------------------------------ C source */

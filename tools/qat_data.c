@@ -39,8 +39,8 @@ static const tool me = {
     "pack SOURCE OUT [--shard-size BYTES] [--resize N] [--quality Q]\n"
     "                [--skip-broken] [--overwrite] [--only train|test] [--set data.KEY=VALUE]...\n"
     "                [--jobs N] [--max-memory MIB] [--max-pixels N]\n"
-    "       qat-data list SOURCE [--only train|test] [--set data.KEY=VALUE]...\n"
-    "       qat-data check SOURCE [--only train|test] [--set data.KEY=VALUE]... [--jobs N]",
+    "       qat-data list|check SOURCE [--only train|test] [--set data.KEY=VALUE]...\n"
+    "                [--jobs N] [--max-memory MIB] [--max-pixels N]",
     "Prepares data. SOURCE is KIND:PATH, as in a recipe, or a folder: of shards, or of pictures "
     "in\n"
     "train/ and val/, in each a folder for each class.\n"
@@ -105,6 +105,9 @@ int main(int argc, char **argv)
         tool_usage(&me, "%s: expected pack, list or check", args.items[0]);
     if (only && strcmp(only, "train") != 0 && strcmp(only, "test") != 0)
         tool_usage(&me, "--only %s: expected train or test", only);
+    for (int i = 0; i < sets.count; i++)
+        if (strncmp(sets.items[i], "data.", 5) != 0)
+            tool_usage(&me, "--set %s: only data.KEY can be set here", sets.items[i]);
     (void)bytes_of(shard_size);
     tool_threads(jobs);
     qat_status st = data_open(&source, args.items[1], only, &sets, &err);

@@ -1,6 +1,6 @@
 /** qat-import: turns a quantized .tflite or .onnx model into a .qm. */
 #include "tools/common/limits.h"
-#include "tools/common/tool.h"
+#include "tools/common/model.h"
 #include "tools/import_labels.h"
 
 #include "base/files/file.h"
@@ -137,13 +137,13 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/** Refuse to write a model over the file that it comes from. */
+/** Refuse to write a model over the file that it comes from, or over a checkpoint. */
 static qat_status check_paths(const char *from, const char *to, qat_error *err)
 {
     struct stat source, target;
     if (stat(from, &source) || stat(to, &target) || source.st_dev != target.st_dev ||
         source.st_ino != target.st_ino)
-        return QAT_OK;
+        return tool_spare(to, "qm", err);
     return qat_fail(
         err, QAT_ERR_ARGUMENT,
         "%s is the model to import; it would be overwritten: give another name for the .qm", to);

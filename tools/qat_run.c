@@ -451,6 +451,16 @@ static qat_status print_answer(const runner *r, const char *name, qat_error *err
     return failed ? qat_out_of_memory(err, name) : st;
 }
 
+/** A file is one input. Check that the model takes no others. */
+static qat_status check_one_input(const runner *r, const char *path, qat_error *err)
+{
+    int const n = qi_input_count(r->m.model);
+    return n == 1 ? QAT_OK
+                  : qat_fail(err, QAT_ERR_UNSUPPORTED,
+                             "%s is one input, but the model takes %d: give --input X.npy for each",
+                             path, n);
+}
+
 static qat_status run_picture(runner *r, const char *path, qat_error *err)
 {
     const qi_preprocessing *p = qi_model_preprocessing(r->m.model);
@@ -653,6 +663,8 @@ static qat_status run_file(runner *r, const runs *s, const char *path, int64_t *
     qat_status st = count_answers(r, path, k, err);
     if (!st && *k > s->count)
         return qat_fail(err, QAT_ERR_STATE, "%s: another file came", path);
+    if (!st)
+        st = check_one_input(r, path, err);
     if (!st && takes_sounds(r))
         return run_wave(r, s, path, first, err);
     if (!st)

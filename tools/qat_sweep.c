@@ -10,7 +10,7 @@
 #include <string.h>
 
 static tool_list sets, plots, heats;
-static const char *out, *baseline_text, *columns, *seconds = "1";
+static const char *out, *baseline_text, *columns, *seconds;
 static int64_t seeds = 1, slots = 1, threads, verify = 1000;
 static bool bench, predict, only_table;
 
@@ -107,7 +107,11 @@ static int find_baseline(const sweep *s)
 static void check_seconds(void)
 {
     char *end;
-    double const v = qat_number_of(seconds, &end);
+    double const v = seconds ? qat_number_of(seconds, &end) : 1;
+    if (!seconds)
+        return;
+    if (!bench)
+        tool_usage(&me, "--seconds is the time of each measurement of --bench, which is not given");
     if (end == seconds || *end || !(v > 0 && v <= 1e6))
         tool_usage(&me, "--seconds %s: expected a number above 0, at most 1000000", seconds);
 }
@@ -197,7 +201,7 @@ int main(int argc, char **argv)
                .verify = (int)verify,
                .bench = bench,
                .predict = predict,
-               .bench_seconds = seconds};
+               .bench_seconds = seconds ? seconds : "1"};
     check_seconds();
     set_grid(&s, &recipes);
     check_plots(&s);

@@ -6,6 +6,7 @@ tools=${QAT_BUILD_ROOT:?}/tools
 . "$QAT_SOURCE_ROOT/tests/common/checks.sh"
 
 printf '[data]\nkind = digits\ntrain_count = 160\ntest_count = 60\n[train]\nbatch = 16\nsteps = 20\n[model]\nfilters = 4, 8\nstrides = 2\n[quant]\nenabled = yes\n' >small.ini
+sed 's/enabled = yes/enabled = no/' small.ini >float.ini
 sweep() { # sweep <options...>
     "$tools/qat-sweep" small.ini --verify 8 --threads 1 "$@"
 }
@@ -107,6 +108,8 @@ if sweep $grid --out whole --table $plots >out.txt 2>err.txt; then
     refuses "failures beside a heat map of them" 1 "2 of 4 runs failed" sweep --set train.lr=1e30,0.1 --set quant.weight_bits=8,4 \
         --out half --heat top1,recipe,quant.weight_bits --plot quant.weight_bits,top1@train.lr=1e30
     has "the plot has nothing yet" 'not drawn yet: nothing to plot yet$' err.txt
+    check "one map of two has no value" sweep float.ini --set model.filters='{4,8},{4,4}' --set train.lr=0.1,0.05 --out maps \
+        --heat top1,model.filters,train.lr
     if ls half/heat-*0.1*.png >/dev/null 2>&1; then ok "the map of the others"; else not_ok "the map of the others"; fi
     refuses "a plot of no figure" 2 "top2 is neither a column" sweep --set quant.weight_bits=8,4 --out whole --table --plot top2,top1
     refuses "a plot of what is no number" 2 "recipe = small.ini is not a number" sweep --set quant.weight_bits=8,4 --out whole --table --plot recipe,top1
@@ -115,7 +118,6 @@ else
 fi
 
 # ---------------------------------------------------------------- float runs, two recipes, failures
-sed 's/enabled = yes/enabled = no/' small.ini >float.ini
 check "two recipes, one float" sweep float.ini --out two --bench --seconds 0.01 --set 'model.filters={4,8}'
 has "the float one has no model" '^\| float.ini \| 1 of 1 \| missing \|' out.txt
 has "the model's latency" 'ms_1 \| ms_2 ' out.txt

@@ -167,6 +167,22 @@ for numbers in "" 1, 1,2, ,1 1,,2 1,2,3,4; do
     refuses "--mean '$numbers'" 2 "--mean $numbers: expected a number, or one for each channel" \
         "$tools/qat-import" "$ops/add_s8_06/model.tflite" no.qm --mean "$numbers"
 done
+refuses "a form of a float network" 2 "--form is of integers" \
+    "$tools/qat-export" run/last.ckpt no.onnx --float --form integer
+refuses "threads of a .qm's export" 2 "it has its integers, and takes --format" "$tools/qat-export" a.qm no.onnx --threads 2
+refuses "threads of a float network's export" 2 "it takes --raw-params, --format" \
+    "$tools/qat-export" run/last.ckpt no.npz --float --threads 2
+refuses "seconds without a measurement" 2 "of --bench, which is not given" "$tools/qat-sweep" small.ini --out no --seconds 2
+refuses "--set of no data" 2 "--set train.lr=1: only data.KEY can be set here" "$tools/qat-data" list digits --set train.lr=1
+for option in --resume --overwrite "--out no" "--threads 1" "--progress none"; do
+    # shellcheck disable=SC2086
+    refuses "$option of a dry run" 2 "--dry-run trains nothing" "$tools/qat-train" small.ini --dry-run $option
+done
+refuses "a model in place of a checkpoint" 2 "run/last.ckpt is a checkpoint; it would be overwritten" \
+    "$tools/qat-import" "$ops/add_s8_06/model.tflite" run/last.ckpt
+check "a model of two inputs" "$tools/qat-import" "$ops/add_s8_06/model.tflite" two.qm --mean 0
+refuses "one picture for it" 1 "p.pgm is one input, but the model takes 2: give --input X.npy for each" \
+    "$tools/qat-run" two.qm p.pgm --output no.npy
 refuses "inputs of a checkpoint" 2 "--dump-inputs works with a .qm only" "$tools/qat-eval" run/last.ckpt --dump-inputs d
 
 # ---------------------------------------------------------------- files of another kind

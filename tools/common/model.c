@@ -32,6 +32,17 @@ qat_status tool_file_kind(const char *path, tool_file *kind, qat_error *err)
     return QAT_OK;
 }
 
+qat_status tool_spare(const char *path, const char *format, qat_error *err)
+{
+    tool_file there = TOOL_FILE_OTHER;
+    if (!tool_file_kind(path, &there, NULL) &&
+        (there == TOOL_FILE_CHECKPOINT || (there == TOOL_FILE_QM && strcmp(format, "qm") != 0)))
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "%s is a %s; it would be overwritten: give another name for the %s file",
+                        path, there == TOOL_FILE_QM ? ".qm" : "checkpoint", format);
+    return QAT_OK;
+}
+
 qat_status tool_not_opened(const char *path, qat_error *err)
 {
     tool_file kind = TOOL_FILE_OTHER;

@@ -19,6 +19,11 @@ typedef enum tool_file {
 qat_status tool_file_kind(const char *path, tool_file *kind, qat_error *err);
 
 /**
+ * Fail if a file of this format would overwrite a checkpoint, or a .qm that it is not itself.
+ */
+qat_status tool_spare(const char *path, const char *format, qat_error *err);
+
+/**
  * A path does not open as a .qm, for the reason in err. If a .qm can be made from the file, err
  * says how instead. Returns its status.
  */

@@ -59,9 +59,15 @@ static qat_status normalise(qat_input_info *in, const tool_model *m, const qat_r
     return QAT_OK;
 }
 
+/** data.memory in bytes. */
+static uint64_t memory_of(const qat_recipe *recipe)
+{
+    return (uint64_t)qat_recipe_number(recipe, "data.memory") << 20;
+}
+
 /** Pictures, cropped as the command line says and resized to the model's size. */
-static qat_status open_pictures(qat_dataset **d, const char *kind, const tool_wanted *q,
-                                const qat_input_info *in, qat_error *err)
+static qat_status open_pictures(qat_dataset **d, const qat_recipe *recipe, const char *kind,
+                                const tool_wanted *q, const qat_input_info *in, qat_error *err)
 {
     char path[1024];
     qat_dataset_options o = {.kind = kind,
@@ -70,8 +76,8 @@ static qat_status open_pictures(qat_dataset **d, const char *kind, const tool_wa
                              .width = in->width,
                              .channels = in->channels,
                              .resize_short = in->resize_short,
-                             .max_pixels = (int)tool_limits_given.pixels,
-                             .memory = tool_limits_of().memory,
+                             .max_pixels = (int)qat_recipe_number(recipe, "data.max_pixels"),
+                             .memory = memory_of(recipe),
                              .central_crop =
                                  q->central_crop > 0 ? q->central_crop : in->central_crop / 1e6};
     qat_status const st = qat_expand_path(q->spec + strlen(kind) + 1, path, sizeof path, err);
@@ -100,8 +106,8 @@ static char *words_of(const qi_model *model)
 }
 
 /** Sounds as long as the model's, with its classes. */
-static qat_status open_sounds(qat_dataset **d, const tool_wanted *q, const qi_model *model,
-                              qat_error *err)
+static qat_status open_sounds(qat_dataset **d, const qat_recipe *recipe, const tool_wanted *q,
+                              const qi_model *model, qat_error *err)
 {
     char path[1024];
     int const frames = qi_state_count(model) ? 0 : qi_model_preprocessing(model)->height;
@@ -110,7 +116,7 @@ static qat_status open_sounds(qat_dataset **d, const tool_wanted *q, const qi_mo
                                    .path = path,
                                    .seconds = (double)qat_wave_samples(frames) / QI_SOUND_RATE,
                                    .words = words,
-                                   .memory = tool_limits_of().memory};
+                                   .memory = memory_of(recipe)};
     qat_status st = words ? qat_expand_path(q->spec + strlen("wav:"), path, sizeof path, err)
                           : qat_out_of_memory(err, "data");
     if (!st)
@@ -133,9 +139,9 @@ static qat_status open_data(qat_dataset **d, const qat_recipe *recipe, const too
 {
     const char *kind = tool_picture_kind(q->spec);
     if (kind)
-        return open_pictures(d, kind, q, in, err);
+        return open_pictures(d, recipe, kind, q, in, err);
     if (q->spec && !strncmp(q->spec, "wav:", 4) && qi_model_preprocessing(model)->kind == 3)
-        return open_sounds(d, q, model, err);
+        return open_sounds(d, recipe, q, model, err);
     return qat_recipe_open_data(d, recipe, q->spec, QAT_SPLIT_TEST, err);
 }
 

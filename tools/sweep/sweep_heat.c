@@ -146,7 +146,7 @@ static qat_status draw_maps(double *values, const spec *p, const sweep *s, const
                             const char *text, qat_error *err)
 {
     qat_status st = QAT_OK;
-    bool empty = false;
+    bool any = false;
     for (int cell = 0; cell < qat_sweep_grid_cells(&s->grid) && !st; cell++) {
         if (qat_sweep_grid_index(&s->grid, cell, p->across) ||
             qat_sweep_grid_index(&s->grid, cell, p->down))
@@ -154,10 +154,10 @@ static qat_status draw_maps(double *values, const spec *p, const sweep *s, const
         st = fill(values, p, s, r, cell, err);
         if (!st)
             st = write_map(p, s, text, cell, values, err);
-        empty |= st == QAT_ERR_STATE;
+        any |= !st;
         st = st == QAT_ERR_STATE ? QAT_OK : st;
     }
-    return st || !empty ? st : qat_fail(err, QAT_ERR_STATE, "nothing to plot yet");
+    return st || any ? st : qat_fail(err, QAT_ERR_STATE, "nothing to plot yet");
 }
 
 qat_status sweep_heat(const sweep *s, const qat_results *r, const char *text, qat_error *err)
