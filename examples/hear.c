@@ -19,7 +19,7 @@
 enum { SECONDS = 10, MODEL_BYTES = 1 << 20, RAM_BYTES = 1 << 20 };
 static uint8_t raw[SECONDS * QI_SOUND_RATE * 2];
 static _Alignas(QI_ALIGN) uint8_t qm[MODEL_BYTES];
-static int16_t samples[SECONDS * QI_SOUND_RATE];
+static int16_t samples[SECONDS * QI_SOUND_RATE + QI_SOUND_FRAME - QI_SOUND_HOP];
 static uint8_t codes[SECONDS * QI_SOUND_RATE / QI_SOUND_HOP * QI_SOUND_BANDS];
 static _Alignas(QI_ALIGN) uint8_t memory[RAM_BYTES], arena[RAM_BYTES];
 static uint8_t scores[1024];
@@ -67,6 +67,7 @@ static qi_model *open_model(const char *path)
     if (qi_model_init(&model, qm, bytes, NULL, memory, sizeof memory, &err) != QI_OK)
         fprintf(stderr, "%s: refused: %s\n", path, err.what ? err.what : "memory");
     else if (qi_model_preprocessing(model)->kind != 3 || qi_output_count(model) != 1 ||
+             qi_tensor_at(model, qi_output_at(model, 0))->type > QI_S8 ||
              qi_tensor_at(model, qi_output_at(model, 0))->bytes > sizeof scores ||
              qi_arena_bytes(model) > sizeof arena)
         fprintf(stderr, "%s: no small keyword spotter\n", path);

@@ -27,10 +27,13 @@ int main(void)
     for (unsigned long i = 1; i < NET_OUT_COUNT; i++)
         if (scores[i] > scores[best])
             best = i;
+    int const score = scores[best];
     device_print("class ");
     device_print_number(best);
     device_print(", score ");
-    device_print_number((unsigned long)scores[best]);
+    if (score < 0)
+        device_print("-");
+    device_print_number((unsigned long)(score < 0 ? -score : score));
     device_print("\n");
     return 0;
 }

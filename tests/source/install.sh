@@ -27,7 +27,8 @@ bin=$prefix/bin
 libdir=$(dirname "$(find "$prefix" -name libqat.so)")
 recipes=$prefix/share/qat/recipes
 examples=$prefix/share/doc/qat/examples
-for file in "$recipes/quickstart.ini" "$recipes/paper/ssd_coco.ini" "$examples/classify.c" \
+for file in "$recipes/quickstart.ini" "$recipes/paper/ssd_coco.ini" "$examples/classify.c" "$examples/device/camera.c" \
+    "$examples/device/microphone.c" \
     "$prefix/share/doc/qat/docs/recipes.md" "$prefix/share/doc/qat/README.md" "$libdir/libqat.a" \
     "$libdir/libqatinfer.a" "$libdir/qat/libswish.so" "$prefix/include/qat/qat.h"; do
     check "installed: ${file#"$prefix/"}" test -f "$file"
