@@ -7,12 +7,12 @@
 #     @pairs NAME FIGURE           by a sentence about RUNS/NAME/results.md: FIGURE of the integer networks against that of
 #                                  the float networks with the same settings
 # NAME=DIR uses another folder instead of RUNS/NAME. With --run, every COMMAND is called first, with OUT = RUNS/NAME;
-# what is finished there is not repeated.
+# what is finished there is not repeated. Where no table is there, the page is written only into another folder (--docs).
 # Usage: bench/results.sh [RUNS] [NAME=DIR]... [--run] [--docs DIR]
 set -eu
 cd "$(dirname "$0")/.."
 . bench/runs.sh
-runs=runs docs=docs run=no
+runs=runs docs='' run=no
 declare -A folder_of plots_of
 while [ $# -gt 0 ]; do
     case $1 in
@@ -27,6 +27,13 @@ done
 
 folder() { # folder <name>
     echo "${folder_of[$1]:-$runs/$1}"
+}
+
+tables() { # the files of tables that are there
+    local name file
+    grep '^@table ' bench/results.md.in | while read -r _ name file _; do
+        find "$(folder "$name")/$file" 2>/dev/null || true
+    done
 }
 
 make_table() { # make_table <name> <file> <command...>: what the command leaves
@@ -129,6 +136,10 @@ if [ $run = yes ]; then
         # shellcheck disable=SC2086
         make_table "$name" "$file" $command </dev/null || echo "$name: not all that is promised was kept" >&2
     done
+fi
+if [ -z "$docs" ]; then
+    [ -n "$(tables)" ] || stop "$runs: no table is there, and docs/results.md would lose its own; --docs DIR writes the page elsewhere"
+    docs=docs
 fi
 mkdir -p "$docs"
 assemble >"$docs/results.md.part"

@@ -10,7 +10,7 @@ stop() { # stop <message>: the command was used wrongly
 }
 
 # take_options <option...> -- <arguments>: each option that is named sets the variable of its name (--tune-epochs
-# tune_epochs), --table sets only_table, and what is no option is the folder OUT.
+# tune_epochs), each --set is added to the array settings, --table sets only_table, and what is no option is the folder OUT.
 take_options() {
     local known=' '
     while [ "$1" != -- ]; do known+="$1 " && shift; done
@@ -21,7 +21,8 @@ take_options() {
         -*)
             local name=${1#--}
             case $known in *" $name "*) ;; *) stop "unknown option $1" ;; esac
-            printf -v "${name//-/_}" %s "${2:?}" && shift
+            if [ "$name" = set ]; then settings+=("${2:?}"); else printf -v "${name//-/_}" %s "${2:?}"; fi
+            shift
             ;;
         *) out=$1 ;;
         esac
@@ -63,11 +64,21 @@ add_part() { # add_part <folder>
     rm "$1/begin"
 }
 
-same_settings() { # same_settings <folder> <recipe> <settings...>: as when it was begun; threads change no result
-    local file=$1/settings
-    { cksum <"$2" && printf '%s\n' "${@:3}"; } | sed '/^train\.threads=/d' >"$file.part"
-    if [ -f "$file" ] && ! sed '/^train\.threads=/d' "$file" | diff - "$file.part" >&2; then
-        stop "$1 was begun with another recipe or other settings; use another folder or remove it"
+stored_settings() { # stored_settings <file>: a folder of an earlier version has no line of the checkpoint: it gets today's
+    sed '/^train\.threads=/d' "$1"
+    grep -q '^checkpoint ' "$1" || sed -n '/^checkpoint /p' "$1.part"
+}
+
+# As when it was begun: recipe, settings, and the checkpoint to begin with. Threads change no result.
+same_settings() { # same_settings <folder> <recipe> <checkpoint or -> <settings...>
+    local file=$1/settings init
+    { cksum <"$2" && printf '%s\n' "${@:4}"; } | sed '/^train\.threads=/d' >"$file.part"
+    if [ "$3" != - ]; then
+        init=$(cksum <"$3") || stop "$1 begins with $3, which cannot be read"
+        echo "checkpoint $init" >>"$file.part"
+    fi
+    if [ -f "$file" ] && ! stored_settings "$file" | diff - "$file.part" >&2; then
+        stop "$1 was begun with another recipe, other settings or another checkpoint; use another folder or remove it"
     fi
     mv "$file.part" "$file"
 }
@@ -77,7 +88,7 @@ train() { # train <folder> <recipe> <checkpoint to begin with, or -> <section.ke
     local options=()
     shift 3
     mkdir -p "$dir"
-    same_settings "$dir" "$recipe" "$@"
+    same_settings "$dir" "$recipe" "$init" "$@"
     [ -f "$dir/seconds" ] && return 0
     for setting in "$@"; do options+=(--set "$setting"); done
     [ "$init" = - ] || options+=(--set "train.init=$init")

@@ -43,7 +43,7 @@ search() { # search <folder> <recipe> <checkpoint> <section.key=value...>: budge
     local options=()
     shift 3
     mkdir -p "$dir"
-    same_settings "$dir" "$recipe" "train.init=$init" "$@"
+    same_settings "$dir" "$recipe" "$init" "train.init=$init" "$@"
     [ ! -f "$dir/budget.ini" ] || return 0
     for setting in "${few[@]}" "$@"; do options+=(--set "$setting"); done
     echo "$(date +%T) searching $dir" >&2

@@ -5,13 +5,15 @@
 # engine runs each .qm over all test pictures; `simulated` is the accuracy of the float32 simulation that was trained. The
 # command prints a table, what is expected and whether it is kept, and how long the rest will take. OUT/table.md and
 # OUT/table.json hold the same after every step. What is finished is not repeated, and an interrupted training continues. The
-# exit status is 1 if an expectation is broken. docs/experiments.md says more.
+# exit status is 1 if an expectation is broken. --set is for the trainings of few bits. docs/experiments.md says more.
 # Usage: bench/few_bits/cifar10.sh [OUT] [--table] [--seeds N] [--epochs N] [--tune-epochs N] [--only NETWORK] [--recipes DIR]
+#                          [--set SECTION.KEY=VALUE]...
 set -eu
 cd "$(dirname "$0")/../.."
 . bench/runs.sh
 out=runs/few_bits only_table=no seeds=3 epochs=30 tune_epochs=15 recipes=recipes only=
-take_options seeds epochs tune-epochs only recipes -- "$@"
+settings=()
+take_options seeds epochs tune-epochs only recipes set -- "$@"
 case $only in '' | resnet20 | mobilenet | resnet8) ;; *) stop "--only $only: no such network" ;; esac
 
 # Everything that is trained, a line each, in the order in which it is done:
@@ -40,20 +42,20 @@ epochs_of() { # epochs_of <cell...>: ResNet-8 is a file, which needs no training
 
 run() { # run <cell...>
     local dir few=$recipes/few_bits/$1.ini whole=$recipes/cifar10_$1.ini float="$out/$1/float-w32a32-$5/last.ckpt"
-    local settings=("train.seed=$5" "train.epochs=$(epochs_of "$@")")
+    local own=("train.seed=$5" "train.epochs=$(epochs_of "$@")")
     dir=$(folder "$@")
     case $1-$2 in
-    resnet8-float) train "$dir" "$few" - "${settings[@]}" quant.enabled=no ;;
-    *-float) train "$dir" "$whole" - "${settings[@]}" quant.enabled=no ;;
-    *-control) train "$dir" "$whole" "$float" "${settings[@]}" quant.enabled=no train.lr=0.01 train.warmup=0 ;;
+    resnet8-float) train "$dir" "$few" - "${own[@]}" quant.enabled=no ;;
+    *-float) train "$dir" "$whole" - "${own[@]}" quant.enabled=no ;;
+    *-control) train "$dir" "$whole" "$float" "${own[@]}" quant.enabled=no train.lr=0.01 train.warmup=0 ;;
     *)
-        settings+=("distill.teacher=$float" "quant.weight_bits=$3" "quant.input_bits=$4" train.eval_simulated=yes)
+        own+=("distill.teacher=$float" "quant.weight_bits=$3" "quant.input_bits=$4" train.eval_simulated=yes)
         [ "$2" != all ] || for end in @first @last; do
-            settings+=("quant.layer $end.weight_bits=$3" "quant.layer $end.input_bits=$4")
+            own+=("quant.layer $end.weight_bits=$3" "quant.layer $end.input_bits=$4")
         done
-        if [ "$1" = resnet8 ]; then settings+=(distill.weight=1); else settings+=("train.init=$float"); fi
-        [ "$1 $3" != "resnet8 8" ] || settings+=(train.lr=0.0001)
-        train "$dir" "$few" - "${settings[@]}"
+        if [ "$1" = resnet8 ]; then own+=(distill.weight=1); else own+=("train.init=$float"); fi
+        [ "$1 $3" != "resnet8 8" ] || own+=(train.lr=0.0001)
+        train "$dir" "$few" - "${own[@]}" "${settings[@]}"
         deploy "$dir" "$few" "$dir/last.ckpt" --samples 1000
         ;;
     esac

@@ -59,8 +59,16 @@ rm ablation/uint8-w8a4-1/seconds # as if it had been stopped behind its last che
 check "ablation goes on" ablation
 trained "only what was missing is trained" 2
 same "the same table" first.txt out.txt
-refuses "another setting in the same folder" 2 "was begun with another recipe or other settings" ablation --set train.lr=0.2
+refuses "another setting in the same folder" 2 "was begun with another recipe, other settings or another checkpoint" ablation --set train.lr=0.2
 refuses "a wrong option" 2 "unknown option --bit" ablation --bit
+cp ablation/float-1/last.ckpt kept.ckpt
+"$QAT_TOOLS/qat-train" digits.ini --set train.seed=2 --out other >out.txt 2>&1 && cp other/last.ckpt ablation/float-1/last.ckpt
+refuses "another checkpoint to begin with" 2 "was begun with another recipe, other settings or another checkpoint" ablation
+cp kept.ckpt ablation/float-1/last.ckpt
+sed -i '/^checkpoint /d' ablation/uint8-w4a4-1/settings # as an earlier version stored them
+check "settings without the checkpoint" ablation
+trained "are of the same run" 0
+has "and get it" '^checkpoint [0-9]+ [0-9]+$' ablation/uint8-w4a4-1/settings
 check "ablation of two seeds" ablation --seeds 2 --bits 8
 has "has a deviation" '^\| \*\*8\*\* \| [-+][0-9.]+ ± [0-9.]+ % \|$' out.txt
 
@@ -126,6 +134,9 @@ few_bits >out.txt 2>err.txt
 trained "no network of few bits is trained again" 0
 grep '^|' out.txt >again.txt
 same "the same table of few bits" first.txt again.txt
+refuses "a setting more in the same folder" 2 "was begun with another recipe, other settings or another checkpoint" \
+    few_bits --only mobilenet --set quant.range_rate=10
+has "which is a setting of the quantized trainings" '^> quant.range_rate=10$' err.txt
 
 # ---------------------------------------------------------------- bench/table_4_1.sh, results.sh
 table_4_1() { # table_4_1 <options...>
@@ -139,7 +150,7 @@ has "its float row" "^\| resnet20 \| float \| $(echo "$top1" | awk '{ printf "%.
 has "its integer row" '^\| resnet20 \| 8 bits \| [0-9.]+ \| [0-9.]+ \| [-0-9.]+ \| 1 \| 1 \|$' out.txt
 has "what it shows" '^(found|not found): resnet20: integer within 2 points of float: [-+][0-9.]+$' out.txt
 rm -r runs/table_4_1/resnet20/float---w32a32-1
-refuses "what was trained otherwise is not taken" 2 "was begun with another recipe or other settings" \
+refuses "what was trained otherwise is not taken" 2 "was begun with another recipe, other settings or another checkpoint" \
     table_4_1 --take "$work/cifar10" --epochs 2
 mkdir -p runs/latency
 for threads in 1 2; do echo "<svg>$threads</svg>" >"runs/latency/plot-log_ms_$threads,top1.svg"; done
@@ -151,6 +162,9 @@ cat >runs/latency/results.md <<END
 | recipes/r.ini | yes | 0.5 | 1 of 1 | 50.25 | 50.50 | 0.1 |
 | recipes/r.ini | yes | 1 | 1 of 1 | 59.00 | 60.25 | 0.1 |
 END
+mkdir tree && cp -r "$bench" tree && mkdir tree/docs && echo measured >tree/docs/results.md
+refuses "results of nothing in place of a page" 2 "none: no table is there" tree/bench/results.sh none
+has "which stays" '^measured$' tree/docs/results.md
 check "results" "$bench/results.sh" "$work/runs" --docs "$work/docs"
 has "compare integer networks with float ones" \
     'lower in 1 of 2 pairs, by at most 1.00 points; higher in 1, by at most 0.25; -0.38 points in the mean.$' docs/results.md
@@ -210,20 +224,19 @@ has "equal scores" '^\| category AP of male and smiling, % \| 75.00 \|' out.txt
 has "the mean box" '^\| faces, AP50, % \| the mean box: 50.00 \|' out.txt
 
 # ---------------------------------------------------------------- bench/claims.sh
-if [ -x "$QAT_BUILD_ROOT/bench/claims" ]; then
-    recipe claims.ini digits 'filters = 4, 8' 'strides = 2'
-    check "a network to ask about" "$QAT_TOOLS/qat-train" claims.ini --set quant.enabled=yes --out asked
-    check "claims" "$bench/claims.sh" --net "$work/asked/last.ckpt" --samples 40
-    has "a rounding" '^claim: ties up \(RSHL\) costs accuracy: not found: [0-9.]+ % instead of [0-9.]+ %; of 40 answers ' out.txt
-    has "clamps" '^claim: the activation.s clamp is subsumed .*: of 2 layers with one, 2 leave all of it' out.txt
-    check "of a float network" "$QAT_BUILD_ROOT/bench/claims" net ablation/float-1/last.ckpt --samples 40 --weight-bits 3
-    has "its weights' lowest code" '^weights without their lowest code: mean square error [0-9.]+ of their own' out.txt
-    check "a network of attributes" "$QAT_TOOLS/qat-train" claims.ini --set data.kind=faces --set data.height=32 \
-        --set data.train_count=16 --set data.test_count=4 --set train.steps=1 --out attributed
-    refuses "attributes instead of classes" 1 "attributed/last.ckpt: no classifier of pictures" \
-        "$QAT_BUILD_ROOT/bench/claims" net attributed/last.ckpt --samples 4
-    refuses "nine bits" 2 "usage: claims" "$QAT_BUILD_ROOT/bench/claims" net asked/last.ckpt --weight-bits 9
-fi
+recipe claims.ini digits 'filters = 4, 8' 'strides = 2'
+check "a network to ask about" "$QAT_TOOLS/qat-train" claims.ini --set quant.enabled=yes --out asked
+check "claims" "$bench/claims.sh" --net "$work/asked/last.ckpt" --samples 40
+has "a rounding" '^claim: ties up \(RSHL\) costs accuracy: not found: [0-9.]+ % instead of [0-9.]+ %; of 40 answers ' out.txt
+has "clamps" '^claim: the activation.s clamp is subsumed .*: of 2 layers with one, 2 leave all of it' out.txt
+check "of a float network" "$QAT_BUILD_ROOT/bench/claims" net ablation/float-1/last.ckpt --samples 40 --weight-bits 3
+has "its weights' lowest code" '^weights without their lowest code: mean square error [0-9.]+ of their own' out.txt
+check "a network of attributes" "$QAT_TOOLS/qat-train" claims.ini --set data.kind=faces --set data.height=32 \
+    --set data.train_count=16 --set data.test_count=4 --set train.steps=1 --out attributed
+refuses "attributes instead of classes" 1 "attributed/last.ckpt: no classifier of pictures" \
+    "$QAT_BUILD_ROOT/bench/claims" net attributed/last.ckpt --samples 4
+refuses "nine bits" 2 "usage: claims" "$QAT_BUILD_ROOT/bench/claims" net asked/last.ckpt --weight-bits 9
+
 # ---------------------------------------------------------------- bench/latency.sh
 check "latency of faces, where nothing is done yet" "$bench/latency.sh" "$work/faces" --epochs 3 --faces --table
 has "its grid" '^\| recipes/faces_mobilenet.ini \| yes \| 1 \| 64 \| 0 of 1 ' out.txt

@@ -37,7 +37,7 @@ if grep -qE ' (training|searching) ' err.txt; then not_ok "nothing is done again
 rm -r runs/resnet20/smaller-1/seconds runs/resnet20/smaller-1/qm.json
 cifar10 >out.txt 2>err.txt
 same "what is missing is made again" first.txt out.txt
-refuses "another setting in the same folder" 2 "was begun with another recipe or other settings" cifar10 --tune-epochs 2
+refuses "another setting in the same folder" 2 "was begun with another recipe, other settings or another checkpoint" cifar10 --tune-epochs 2
 refuses "a network that is none" 2 "--only resnet: no such network" cifar10 --only resnet
 refuses "a folder without float networks" 2 "none/resnet20/float-w32a32-1 is not a finished training" cifar10 --floats "$work/none"
 refuses "a wrong option" 2 "unknown option --seed" cifar10 --seed
