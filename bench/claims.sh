@@ -21,7 +21,7 @@ while [ $# -gt 0 ]; do
     esac
     shift
 done
-[ -x "$claims" ] || stop "$claims is not built: meson setup with -Dbench=true"
+[ -x "$claims" ] || stop "$claims is not built"
 if [ -n "$net" ]; then exec "$claims" net "$net" "${samples[@]}"; fi
 
 recipe() { # recipe <name>: its file, or one with data that are drawn
@@ -54,10 +54,11 @@ delayed() { # delayed <delay> <seed>
 compare_delays() { # paired over seeds: Student's t
     local seed
     for seed in $(seq "$seeds"); do
-        delayed 0 "$seed" </dev/null
-        delayed 50% "$seed" </dev/null
+        delayed 0 "$seed"
+        delayed 50% "$seed"
         echo "$(number top1 "$out/delay-0-$seed/qm.json") $(number top1 "$out/delay-50%-$seed/qm.json")"
-    done | awk "$awk_functions"'
+    done >"$out/delays.txt"
+    awk "$awk_functions"'
         { now += 100 * $1; late += 100 * $2; d = 100 * ($2 - $1); sum += d; squares += d * d; n++ }
         END {
             split("0 12.71 4.303 3.182 2.776 2.571 2.447 2.365 2.306 2.262", critical, " ")
@@ -66,7 +67,7 @@ compare_delays() { # paired over seeds: Student's t
             found = n > 1 && t > (n > 10 ? 2.23 : critical[n])
             printf("claim: delayed quantization is better than none: %s: %.2f %% instead of %.2f %%, %s points, t = %.2f of %d seeds\n",
                 found ? "found" : "not found", late / n, now / n, spread(n, sum, squares, "%+.2f"), t, n)
-        }'
+        }' "$out/delays.txt"
 }
 
 claim "$out"

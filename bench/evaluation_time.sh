@@ -9,6 +9,7 @@
 # threads together, so that other programs disturb it little.
 # QAT_TOOLS names another folder of commands.
 set -eu
+export LC_ALL=C # times have a decimal point
 cd "$(dirname "$0")/.."
 tools=${QAT_TOOLS:-build/tools}
 work=$(mktemp -d)
@@ -19,8 +20,11 @@ steps=4
 seconds() { # seconds <recipe> <options...>: processor time of the run
     TIMEFORMAT='%U %S'
     { time "$tools/qat-train" "$1" --out "$work/run" --overwrite --set train.steps=$steps \
-        --set train.checkpoint_every=never "${@:2}" --set output.best=no >/dev/null 2>&1; } 2>&1 |
-        awk '{ print $1 + $2 }'
+        --set train.checkpoint_every=never "${@:2}" --set output.best=no >"$work/said" 2>&1; } 2>"$work/time" || {
+        tail -n 3 "$work/said" >&2
+        return 1
+    }
+    awk '{ print $1 + $2 }' "$work/time"
 }
 
 printf '%-28s %9s %11s %11s  %s\n' recipe "float" "on integers" simulated "simulated / on integers"

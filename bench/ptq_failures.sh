@@ -5,7 +5,8 @@
 # and by further training with simulated quantization per tensor. The command prints a table, and whether each result
 # is as the paper says; the exit status is 1 if one is not. What is finished is not repeated.
 # Usage: bench/ptq_failures.sh [OUT [digits|fashion_mnist [RATIO [FACTOR]]]]
-set -eu
+set -euo pipefail
+shopt -s inherit_errexit # an evaluation that fails ends the command, no cell is left out
 cd "$(dirname "$0")/.."
 data=${2:-digits}
 out=${1:-runs/ptq_failures}/$data
@@ -45,12 +46,17 @@ echo "outliers of $factor times a convolution's or fully connected layer's large
 echo
 for what in none ranges outlier; do
     ckpt=$out/$what.ckpt
-    differ=$("$tools/qat-eval" "$ckpt" --ptq recipe --equalize | sed -n 's/.*differed by a factor of up to \([0-9.e+]*\),.*/\1/p')
-    echo "$what $differ $(percent float_top1 "$ckpt") \
-$(percent top1 "$ckpt" --ptq recipe) $(percent top1 "$ckpt" --ptq recipe --observer mse --correct-bias) \
-$(percent top1 "$ckpt" --ptq recipe --equalize) $(percent top1 "$ckpt" --ptq recipe --set quant.layout=int8) \
-$(percent top1 "$out/tuned-$what/last.ckpt")"
-done | tee "$out/table.txt" | awk "$awk_functions"'
+    row=$what
+    row+=" $("$tools/qat-eval" "$ckpt" --ptq recipe --equalize | sed -n 's/.*differed by a factor of up to \([0-9.e+]*\),.*/\1/p')"
+    row+=" $(percent float_top1 "$ckpt")"
+    row+=" $(percent top1 "$ckpt" --ptq recipe)"
+    row+=" $(percent top1 "$ckpt" --ptq recipe --observer mse --correct-bias)"
+    row+=" $(percent top1 "$ckpt" --ptq recipe --equalize)"
+    row+=" $(percent top1 "$ckpt" --ptq recipe --set quant.layout=int8)"
+    row+=" $(percent top1 "$out/tuned-$what/last.ckpt")"
+    echo "$row"
+done >"$out/table.txt"
+awk "$awk_functions"'
     BEGIN {
         print "| change | channels of a layer differ by up to | float | PTQ per tensor | PTQ per tensor, mse and bias correction " \
             "| PTQ per tensor, equalized | PTQ per channel | QAT per tensor |"
@@ -64,4 +70,4 @@ done | tee "$out/table.txt" | awk "$awk_functions"'
         promise($3 - $7 <= 1.5, sprintf("%s: PTQ per channel, the control, within 1.5 points of float: %+.2f", $1, $7 - $3))
         promise($3 - $8 <= 1, sprintf("%s: QAT per tensor within 1 point of float: %+.2f", $1, $8 - $3))
     }
-    END { printf "\n%s", verdict; exit broken > 0 }'
+    END { printf "\n%s", verdict; exit broken > 0 }' "$out/table.txt"

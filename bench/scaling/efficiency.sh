@@ -26,9 +26,9 @@ while IFS='|' read -r name model batch steps; do
     recipe "$(printf '%b' "$model")" "$batch" "$steps" >"$folder/net.ini"
     whole=() cut=() ranks=()
     for _ in $(seq "$rounds"); do
-        whole+=("$(ms 1 2 1 "$folder/net.ini" "$folder/run")")
-        cut+=("$(ms 1 2 8 "$folder/net.ini" "$folder/run")")
-        ranks+=("$(ms 2 1 8 "$folder/net.ini" "$folder/run")")
+        a=$(ms 1 2 1 "$folder/net.ini" "$folder/run") && b=$(ms 1 2 8 "$folder/net.ini" "$folder/run") &&
+            c=$(ms 2 1 8 "$folder/net.ini" "$folder/run") || exit 1
+        whole+=("$a") cut+=("$b") ranks+=("$c")
     done
     a=$(least "${whole[@]}") b=$(least "${cut[@]}") c=$(least "${ranks[@]}")
     printf '%-22s %10.2f %10.2f %10.2f %8.3f %8.3f %8s\n' "$name" "$a" "$b" "$c" "$(awk "BEGIN { print $a / $b }")" \

@@ -53,7 +53,7 @@ exchanges() { # exchanges <ranks>: exchanges.json
 # ---------------------------------------------------------------- check
 
 check_network() { # check_network <name> <lines of [model]> <steps>
-    local apart together measured i
+    local apart together measured step i
     recipe "$2" 64 "$3" >"$folder/net.ini"
     profile "$folder/net.ini" --set train.steps=12 --set train.batch=64
     for ranks in 1 2 4; do
@@ -63,7 +63,8 @@ check_network() { # check_network <name> <lines of [model]> <steps>
                 >"$folder/apart.json" 2>"$folder/said.txt" || failed apart "$folder/said.txt"
             apart+=("$(value apart "$folder/apart.json")")
             together+=("$(value together "$folder/apart.json")")
-            measured+=("$(ms $ranks 1 8 "$folder/net.ini" "$folder/run")")
+            step=$(ms $ranks 1 8 "$folder/net.ini" "$folder/run") || exit 1
+            measured+=("$step")
         done
         [ $ranks != 1 ] || echo '{"exchange": 0, "byte": 0}' >"$folder/exchanges.json"
         [ $ranks = 1 ] || exchanges $ranks
@@ -100,7 +101,7 @@ multiplier = 0.25' 120
 describe() {
     local file ms sync
     recipe "$2" 32 2 | sed 's/^kind = shapes/&\nheight = 224\nwidth = 224/; s/^train_count = .*/train_count = 128/' >"$folder/net.ini"
-    ms=$(ms 1 "$(nproc)" 1 "$folder/net.ini" "$folder/run")
+    ms=$(ms 1 "$(nproc)" 1 "$folder/net.ini" "$folder/run") || exit 1
     for sync in yes no; do
         file=$folder/exchanged-$(wc -l <"$folder/networks")
         profile "$folder/net.ini" --set train.batch=4 --set train.sync_batch_norm=$sync

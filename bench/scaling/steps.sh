@@ -4,7 +4,7 @@ build=${QAT_BUILD:-build}
 tools=$PWD/$build/tools
 [ -x "$tools/qat-train" ] || tools=$build/tools
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-folder=$(mktemp -d)
+folder=$(mktemp -d) || exit 1
 trap 'rm -rf "$folder"' EXIT
 
 recipe() { # recipe <lines of [model]> <batch> <steps>: on drawn pictures
@@ -27,13 +27,17 @@ quant_delay = 0
 END
 }
 
-# ms <ranks> <threads> <shards> <recipe> <folder> <qat-train's options...>: of a step, in the second half of the run
+# ms <ranks> <threads> <shards> <recipe> <folder> <qat-train's options...>: of a step, in the second half of the run. A run
+# that fails has no time: its messages are shown, and the status is 1.
 ms() {
     local ranks=$1 threads=$2 shards=$3 recipe=$4 run=$5 launch=()
     shift 5
     [ "$ranks" = 1 ] || launch=(mpirun --bind-to none -n "$ranks")
     "${launch[@]}" "$tools/qat-train" "$recipe" --threads "$threads" --set train.shards="$shards" --out "$run" --overwrite \
-        --progress none "$@" >"$run.txt" 2>&1 </dev/null || tail -n 3 "$run.txt" >&2
+        --progress none "$@" >"$run.txt" 2>&1 </dev/null || {
+        tail -n 3 "$run.txt" >&2
+        return 1
+    }
     awk -F, 'NR == 2 { step = $1; at = $2 } NR == 3 { printf "%.3f\n", 1000 * ($2 - at) / ($1 - step) }' "$run/times.csv"
 }
 
