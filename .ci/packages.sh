@@ -67,7 +67,8 @@ BUILD_PACKAGES="program:cc:gcc header:stdio.h:libc6-dev program:pkg-config:pkg-c
  library:inih:libinih-dev library:jansson:libjansson-dev library:cairo:libcairo2-dev
  library:libprotobuf-c:libprotobuf-c-dev program:protoc-c:protobuf-c-compiler
  file:/usr/include/onnx/onnx.proto:libonnx-dev"
-TEST_PACKAGES="library:check:check program:objdump:binutils program:g++:g++ program:man:man-db
+TEST_PACKAGES="library:check:check program:objdump:binutils program:g++:g++ program:make:make
+ program:pgrep:procps program:man:man-db
  header:simde/arm/neon.h:libsimde-dev file:/usr/share/libonnx-testdata/data:libonnx-testdata"
 MPI_PACKAGES="library:ompi-c:libopenmpi-dev program:mpirun:openmpi-bin"
 STYLE_PACKAGES="program:yamllint:yamllint program:clang-format:clang-format"

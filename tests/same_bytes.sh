@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.." || exit 2
 source=$PWD
 export QAT_DATA=${QAT_DATA:-$source/../shared/data}
 QAT_DATA=$(cd "$QAT_DATA" 2>/dev/null && pwd)
-work=$(mktemp -d)
+work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 compared=0
 differing=0
@@ -24,6 +24,7 @@ few="--set train.steps=6 --set train.batch=8 --set train.schedule=constant --set
 quantized="--set quant.enabled=yes --set quant.quant_delay=2 --set quant.bn_freeze_delay=4"
 
 isas=$("$new/tools/qat-eval" "$source/README.md" --isa none 2>&1 | sed -n 's/.*this processor runs: //p' | tr -d ,)
+[ -n "$isas" ] || { echo "not ok - $new/tools/qat-eval tells no instruction sets"; exit 2; }
 
 # Everything that one build makes of one recipe with these settings, in the folder that it is called in.
 results() { # results <build> <recipe> <settings...>

@@ -8,7 +8,7 @@ set -u
 minutes=${1:-10}
 cd "$(dirname "$0")/.." || exit 1
 build=${2:-build-sanitize}
-work=$(mktemp -d)
+work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 # The quarantine of freed blocks is kept small: it is memory that only the sanitizer holds.
 export ASAN_OPTIONS=detect_leaks=1:quarantine_size_mb=1:handle_sigill=1

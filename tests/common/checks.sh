@@ -1,9 +1,10 @@
 # Sourced by the end-to-end tests: a temporary folder to work in, and checks that print one `ok -` or
 # `not ok -` line each. A script ends with `exit $failed`.
-work=$(mktemp -d)
+work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 failed=0
+export LC_ALL=C # numbers have a decimal point, and names are sorted by their bytes
 # fontconfig keeps what it read of its settings; under the sanitizers that is a leak, and not ours
 echo leak:libfontconfig >"$work/.leaks"
 export LSAN_OPTIONS=suppressions=$work/.leaks:print_suppressions=0

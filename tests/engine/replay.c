@@ -143,7 +143,7 @@ int main(int argc, char **argv)
     const char *folder = argc > 1 ? argv[1] : getenv("QAT_REPLAY");
     struct dirent **names = NULL;
     if (!folder || !*folder) {
-        printf("no folder of models given\n");
+        printf("SKIP replay: no folder of models is given (QAT_REPLAY)\n");
         return EXIT_SKIPPED;
     }
     int const count = scandir(folder, &names, is_model, alphasort);

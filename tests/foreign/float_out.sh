@@ -14,7 +14,7 @@ onnx=${onnx:-$lite}
 "$lite" -c 'import ai_edge_litert' 2>/dev/null || { echo "SKIP .tflite of floats: $lite has no ai_edge_litert"; lite=; }
 "$onnx" -c 'import onnxruntime' 2>/dev/null || { echo "SKIP .onnx of floats: $onnx has no onnxruntime"; onnx=; }
 [ -n "$lite$onnx" ] || exit 0
-work=$(mktemp -d)
+work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 2
 few="--set train.steps=3 --set train.batch=8 --set train.schedule=constant --set train.warmup=0 --set train.eval_every=never

@@ -7,7 +7,7 @@ if ! "${python:-false}" -c 'import ai_edge_litert, tensorflow' 2>/dev/null; then
     echo "SKIP tflite_quantized: no Python with tensorflow and ai_edge_litert (PEERS_PYTHON names it)"
     exit 0
 fi
-work=$(mktemp -d)
+work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 "$python" "${QAT_SOURCE_ROOT:?}/tests/foreign/tflite_quantized.py" "${QAT_BUILD_ROOT:?}/tools" 2>errors.txt

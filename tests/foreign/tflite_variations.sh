@@ -7,7 +7,7 @@ if ! "${python:-false}" -c 'import ai_edge_litert, flatbuffers, numpy' 2>/dev/nu
     echo "SKIP tflite_variations: no Python with ai_edge_litert (PEERS_PYTHON names it)"
     exit 0
 fi
-work=$(mktemp -d)
+work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 "$python" "${QAT_SOURCE_ROOT:?}/tests/foreign/tflite_variations.py" "${QAT_BUILD_ROOT:?}/tools" "${TFLITE_VARIATIONS:-2}" 2>errors.txt

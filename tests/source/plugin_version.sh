@@ -30,7 +30,7 @@ digest() {
     echo "$number $(sha256sum <definitions.txt | cut -c 1-32)"
 }
 if [ "${1:-}" = --record ]; then
-    cd "$(mktemp -d)" || exit 1
+    work=$(mktemp -d) && cd "$work" || exit 1
     digest >"$record"
     grep 'not found' definitions.txt
     cat "$record"
