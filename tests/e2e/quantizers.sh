@@ -297,7 +297,7 @@ check "16-bit activations: sensitivity" "$tools/qat-debug" wide/last.ckpt --samp
 check "16-bit activations: report" "$tools/qat-report" wide -o wide.html
 check "16-bit activations: bench" "$tools/qat-bench" wide.qm --runs 2
 check "16-bit activations: .tflite" "$tools/qat-export" wide.qm wide.tflite
-has "16-bit activations: .tflite rounds alike" '^0$' <(grep -c warning out.txt)
+has "16-bit activations: .tflite rounds alike" '^0$' <(grep -c warning err.txt)
 check "16-bit activations: and back" "$tools/qat-import" wide.tflite back.qm
 check "16-bit activations: .tflite again" "$tools/qat-export" back.qm again.tflite
 if "$tools/qat-export" wide/last.ckpt wide.onnx --opset 21 --samples 10 >out.txt 2>err.txt; then

@@ -66,4 +66,4 @@ for sample in samples:
     got.append(y.reshape(-1))
 apart = float(numpy.abs(want - numpy.stack(got)).max() / numpy.abs(want).max())
 print(f"{'ok' if apart <= float(limit) else 'not ok'} - {path}: {SAMPLES} samples, {want.shape[1]} values each, at most {apart:.1e} of the largest apart", flush=True)
-sys.exit(apart > float(limit))
+sys.exit(not apart <= float(limit))  # what is no number fails too

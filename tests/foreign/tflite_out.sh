@@ -15,7 +15,7 @@ if ! "$python" -c 'import ai_edge_litert' 2>/dev/null; then
     echo "SKIP .tflite files in LiteRT: $python has no ai_edge_litert (PEERS_PYTHON names another Python)"
     exit 0
 fi
-work=$(mktemp -d)
+work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 2
 samples=${QAT_TFLITE_SAMPLES:-200}
@@ -33,7 +33,11 @@ network() { # network <name> <recipe> <settings...>: <name>.qm and <name>.tflite
     for layout in ${layouts:-uint8 int8}; do
         # shellcheck disable=SC2086
         if ! "$tools/qat-train" "$recipe" --out "run-$name" $few --set quant.layout=$layout "$@" >train.txt 2>&1; then
-            echo "SKIP $name: $(grep -m 1 "^qat-train:" train.txt)"
+            said=$(grep -m 1 "^qat-train:" train.txt)
+            case $said in
+            *QAT_DATA*) echo "SKIP $name: $said" ;;
+            *) echo "not ok - training of $name-$layout: $said" && failed=$((failed + 1)) ;;
+            esac
             return
         fi
         rm -f "$name-$layout".* "$name-paper".*

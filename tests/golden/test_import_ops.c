@@ -415,6 +415,8 @@ START_TEST(every_further_case)
     print_kinds(&t);
     print_tally(&t);
     ck_assert_msg(t.differing == 0, "%d differ, first %s", t.differing, t.first);
+    ck_assert_msg(t.refused == 0, "%d are refused, first %s", t.refused, t.first_refused);
+    ck_assert_int_gt(t.cases, 0);
 }
 END_TEST
 

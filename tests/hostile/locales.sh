@@ -24,7 +24,7 @@ fi
 
 if ! command -v localedef >/dev/null || [ ! -d /usr/share/i18n/locales ]; then
     echo "SKIP locales: no localedef, or no definitions of locales (Debian package locales)"
-    exit 0
+    exit $failed
 fi
 mkdir C locale
 check "the locale C" "$host" C C

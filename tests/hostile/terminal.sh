@@ -139,5 +139,7 @@ refused "a line of a list" 1 "$tools/qat-eval" a.qm --data list:list.txt
 if "${CC:-cc}" -std=c11 -shared -fPIC -I "$source/include" "$source/examples/swish.c" -o "$escape.so" -lm 2>cc.txt; then
     check "training with a plugin of such a name" "$tools/qat-train" small.ini --set "plugin.path=./$escape.so" --out plugin
     refused "a plugin's name" 1 "$tools/qat-inspect" plugin/last.ckpt
+else
+    not_ok "a plugin of such a name is not compiled: $(head -n 1 cc.txt)"
 fi
 exit $failed

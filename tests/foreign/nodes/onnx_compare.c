@@ -49,7 +49,7 @@ static void tell(const char *what, const node_test *t)
 /* ------------------------------------------------------------------ networks of floats */
 
 /** The largest difference, as a share of the largest value, or of `least`. drops: of those values
- *  alone that neither has dropped. */
+ *  alone that neither has dropped. Infinity: one is no number. */
 static double difference(const qat_node *y, const qat_foreign_tensor *want, bool drops)
 {
     const qat_shape *s = &y->shape;
@@ -64,7 +64,9 @@ static double difference(const qat_node *y, const qat_foreign_tensor *want, bool
                 double const is = (double)y->value[(b * pixels + p) * c + k];
                 double const wanted = (double)want->floats[(b * c + k) * pixels + p];
                 double const d = drops && (is == 0 || wanted == 0) ? 0 : fabs(is - wanted);
-                worst = d > worst || isnan(d) ? d : worst;
+                if (isnan(d))
+                    return INFINITY;
+                worst = fmax(worst, d);
             }
     return worst / largest;
 }
