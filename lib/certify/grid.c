@@ -41,7 +41,8 @@ static cert_grid grid_of_range(double min, double max, const cert_grid *kind)
     g.scale = ((g.symmetric ? bound : limited(fmax(max, 0))) - g.lower) / (g.hi - g.lo);
     g.slack += 3 * CERT_U;
     g.empty = g.scale < (double)FLT_MIN;
-    g.lowest = g.symmetric && g.lo + g.hi == 0 && !g.power_of_two ? 0 : g.lo;
+    bool const has_exponent = g.power_of_two && bound > 0;
+    g.lowest = g.symmetric && g.lo + g.hi == 0 && !has_exponent ? 0 : g.lo;
     return g;
 }
 

@@ -805,6 +805,23 @@ START_TEST(test_signs_of_zeros)
 }
 END_TEST
 
+/** A channel of zeros whose scale would be a power of two. */
+START_TEST(test_zeros_by_powers_of_two)
+{
+    struct net net, *n = &net;
+    qat_error err;
+    qat_certificate c;
+    qat_quant_options o = qat_quant_defaults();
+    o.layout = QAT_LAYOUT_INT8;
+    o.power_of_two = true;
+    make_with(n, &o, QAT_PROFILE_PAPER, NULL);
+    memset(qat_graph_find(n->training, "wide/weights")->value, 0, 4 * sizeof(float));
+    freeze_again(n);
+    ck_assert_msg(certify(n, &c, &err) == QAT_OK, "%s", err.message);
+    unmake(n);
+}
+END_TEST
+
 /** An op of a plugin that only passes codes on, but is not in the file and no view. */
 START_TEST(test_left_out)
 {
@@ -880,6 +897,7 @@ int main(void)
     tcase_add_test(tcase, test_bias_of_large_averages);
     tcase_add_test(tcase, test_bias_near_a_tie);
     tcase_add_loop_test(tcase, test_signs_of_zeros, 0, 2);
+    tcase_add_test(tcase, test_zeros_by_powers_of_two);
     tcase_add_test(tcase, test_left_out);
     tcase_add_test(tcase, test_rows_that_are_no_constant);
     tcase_add_test(tcase, test_near_code);
