@@ -3,7 +3,7 @@
 
 #include "base/bytes.h"
 #include "base/rng.h"
-#include "base/sha256.h"
+#include "base/checksums/sha256.h"
 #include "base/words.h"
 
 #include <stdio.h>

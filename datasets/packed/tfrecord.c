@@ -9,7 +9,7 @@
 #include "datasets/packed/example.h"
 #include "datasets/packed/packed.h"
 
-#include "base/crc32c.h"
+#include "base/checksums/crc32c.h"
 #include "base/files/file.h"
 #include "base/number.h"
 #include "base/shown.h"

@@ -1,6 +1,6 @@
 #include "board/event_file.h"
 
-#include "base/crc32c.h"
+#include "base/checksums/crc32c.h"
 #include "base/files/file.h"
 #include "board/events.h"
 

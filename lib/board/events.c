@@ -1,6 +1,6 @@
 #include "board/events.h"
 
-#include "base/crc32c.h"
+#include "base/checksums/crc32c.h"
 #include "board/messages.h"
 
 #include <stdlib.h>

@@ -10,7 +10,7 @@
 #include "budget/meter.h"
 
 #include "base/bytes.h"
-#include "base/sha256.h"
+#include "base/checksums/sha256.h"
 #include "budget/override.h"
 #include "evaluate/data.h"
 #include "fakequant/ops.h"

@@ -8,7 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/files/file.h"
-#include "base/sha256.h"
+#include "base/checksums/sha256.h"
 #include "fakequant/ops.h"
 #include "recipe/archs.h"
 #include "recipe/recipe.h"

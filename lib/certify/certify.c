@@ -3,7 +3,7 @@
  * compare.
  */
 #include "certify/certify.h"
-#include "base/sha256.h"
+#include "base/checksums/sha256.h"
 
 #include <string.h>
 

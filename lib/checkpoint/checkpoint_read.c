@@ -2,7 +2,7 @@
 #include "checkpoint/checkpoint_read.h"
 
 #include "base/files/file.h"
-#include "base/sha256.h"
+#include "base/checksums/sha256.h"
 #include "checkpoint/checkpoint.h"
 
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #include "convert/verify.h"
 
 #include "base/gather.h"
-#include "base/sha256.h"
+#include "base/checksums/sha256.h"
 
 #include <stdlib.h>
 #include <string.h>

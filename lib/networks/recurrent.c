@@ -119,11 +119,10 @@ const qat_op *qat_net_cell_at(int i)
 
 const qat_op *qat_net_cell_named(const char *name)
 {
-    const qat_op *op;
-    int i = 0;
-    while ((op = qat_net_cell_at(i)) && strcmp(op->name, name) != 0)
-        i++;
-    return op;
+    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
+        if (strcmp(cells[i].op.name, name) == 0)
+            return &cells[i].op;
+    return NULL;
 }
 
 qat_node *qat_net_cell(const qat_net *net, const char *op, const char *name, const char *attributes,

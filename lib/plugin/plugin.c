@@ -3,7 +3,7 @@
 #include "qat/train.h"
 
 #include "base/files/file.h"
-#include "base/sha256.h"
+#include "base/checksums/sha256.h"
 
 #include <dlfcn.h>
 #include <inttypes.h>

@@ -4,7 +4,7 @@
 #include "autograd/conv/product.h"
 #include "base/files/file.h"
 #include "base/gather.h"
-#include "base/sha256.h"
+#include "base/checksums/sha256.h"
 #include "recipe/recipe.h"
 
 #include <cblas.h>

@@ -1,5 +1,5 @@
 /** Columns of the results by their names: their values, units and titles in plots. */
-#include "base/crc32c.h"
+#include "base/checksums/crc32c.h"
 #include "base/number.h"
 #include "tools/sweep/sweep_plot.h"
 

@@ -6,7 +6,7 @@
 #include "fuzz/seeds/seed.h"
 
 #include "base/bytes.h"
-#include "base/crc32c.h"
+#include "base/checksums/crc32c.h"
 #include "datasets/packed/tar.h"
 #include "fuzz/fuzz.h"
 

@@ -4,7 +4,7 @@
  * The input is an old file. Options of its first byte: the step up to which it stays. Whatever it
  * holds, it is cut to whole records, and what is written behind them can be read again.
  */
-#include "base/crc32c.h"
+#include "base/checksums/crc32c.h"
 #include "board/event_file.h"
 #include "board/events.h"
 #include "fuzz/fuzz.h"

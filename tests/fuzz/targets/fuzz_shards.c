@@ -12,7 +12,7 @@
 #include "fuzz/mutations/text_mutate.h"
 
 #include "base/bytes.h"
-#include "base/crc32c.h"
+#include "base/checksums/crc32c.h"
 
 #include <inttypes.h>
 #include <stdio.h>

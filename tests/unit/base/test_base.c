@@ -6,7 +6,7 @@
 #include "base/number.h"
 #include "base/parallel.h"
 #include "base/rng.h"
-#include "base/sha256.h"
+#include "base/checksums/sha256.h"
 #include "base/shown.h"
 #include "base/words.h"
 #include "common/fail_alloc.h"

@@ -3,7 +3,7 @@
  * files that are continued, and runs that write them. tests/foreign/events/tensorboard.sh reads
  * them with TensorBoard itself.
  */
-#include "base/crc32c.h"
+#include "base/checksums/crc32c.h"
 #include "base/files/file.h"
 #include "base/parallel.h"
 #include "board/event_file.h"

@@ -1,6 +1,6 @@
 /* Pictures in TFRecords: both names of features, gzip, checksums, cuts, messages that are none. */
 #include "base/bytes.h"
-#include "base/crc32c.h"
+#include "base/checksums/crc32c.h"
 #include "common/common.h"
 #include "common/fail_alloc.h"
 #include "common/suite.h"

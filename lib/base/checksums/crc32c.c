@@ -1,4 +1,4 @@
-#include "base/crc32c.h"
+#include "base/checksums/crc32c.h"
 
 /** The effect of the low byte, computed bit by bit. */
 static void fill(uint32_t table[256])
