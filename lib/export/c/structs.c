@@ -295,13 +295,17 @@ typedef struct visitor {
     void *context;
 } visitor;
 
-/** Is the member a multiplier or its shift? mult_step and the like say where arrays have them. */
+/**
+ * Is the member a multiplier or its shift? mult_step and the like say where arrays have them, and
+ * `multiplier` of a depthwise layer is a number of channels.
+ */
 static bool is_multiplier(const member *m)
 {
     char name[64];
     snprintf(name, sizeof name, "%.*s", (int)m->name.n, m->name.at);
     return co_span_is(m->type, "int32_t") && !m->is_pointer && m->count == 1 &&
-           (strstr(name, "mult") || strstr(name, "shift")) && !strstr(name, "_step");
+           (strstr(name, "mult") || strstr(name, "shift")) && !strstr(name, "_step") &&
+           strcmp(name, "multiplier") != 0;
 }
 
 static void visit_members(const visitor *v, co_span type, const char *before, const uint8_t *values)
