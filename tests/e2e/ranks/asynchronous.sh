@@ -109,7 +109,7 @@ has "a worker that hangs is named" "process ${pids[1]}.* has shown no sign of li
 # shellcheck disable=SC2086
 {
     refuses "one process" 2 "train.asynchronous = yes needs at least two processes" train 0 asynchronous.ini no $short
-    refuses "more workers than batches" 1 "2 workers, but an epoch has 1 batch (train.batch = 400): start at most 2 processes" \
+    refuses "more workers than batches" 2 "2 workers, but an epoch has 1 batch (train.batch = 400): start at most 2 processes" \
         train 3 asynchronous.ini no $short --set train.batch=400
     refuses "memory for messages" 1 "the network and the messages between the server and 2 workers need" train 3 \
         asynchronous.ini no $short --set model.filters=8,256,512 --set model.strides=2,2,2 --max-memory 82
@@ -119,6 +119,6 @@ has "a worker that hangs is named" "process ${pids[1]}.* has shown no sign of li
         --set train.lr=1e30
     refuses "shards" 2 "train.asynchronous = yes cannot be combined with train.shards = 2" train 0 asynchronous.ini no \
         $short --set train.shards=2
-    refuses "a run that was not asynchronous" 1 "it is not the same run" train 3 asynchronous.ini one $short --resume
+    refuses "a run that was not asynchronous" 2 "it is not the same run" train 3 asynchronous.ini one $short --resume
 }
 exit $failed

@@ -43,8 +43,8 @@ check "one JSON object, with the figures of both networks" \
 refuses "a .qm" 2 "and nothing else: start one" mpirun -n 2 "$tools/qat-export" alone.qm alone.c
 refuses "a search for bits" 2 "a search runs in one process" mpirun -n 2 "$tools/qat-train" --budget --dry-run \
     "$QAT_SOURCE_ROOT/recipes/quickstart.ini" --init run/last.ckpt --set budget.flash=1M --out search
-refuses "a layer that is not there ends as of one process" 2 "train.freeze" \
-    mpirun -n 2 "$tools/qat-train" "$QAT_SOURCE_ROOT/recipes/quickstart.ini" --out frozen --set 'train.freeze=nothing*' --set budget.flash=1000000
+refuses "a recipe that does not fit has the status of one process" 2 "train.shards = 1, but there are 2 ranks" \
+    mpirun -n 2 "$tools/qat-train" "$QAT_SOURCE_ROOT/recipes/quickstart.ini" --out none --set budget.flash=1000000
 if [ "$(grep -c 'budget.flash has no effect' err.txt)" = 1 ]; then ok "one rank warns"; else not_ok "one rank warns"; fi
 refuses "a checkpoint that is not there" 1 "none.ckpt" mpirun -n 2 "$tools/qat-export" none.ckpt x.qm
 if mpirun -n 1 "$tools/qat-export" run/last.ckpt x.qm : -n 1 "$tools/qat-export" run/last.ckpt x.qm --profile tflite >out.txt 2>err.txt; then
