@@ -2,8 +2,8 @@
 #include "datasets/dataset_kind.h"
 
 #include "base/bytes.h"
-#include "base/rng.h"
 #include "base/checksums/sha256.h"
+#include "base/rng.h"
 #include "base/words.h"
 
 #include <stdio.h>

@@ -3,8 +3,8 @@
  * failed allocation the writer's `failed` is set.
  *
  * A record is the length (u64) of an event, a checksum of the length, the event, and its checksum
- * (base/checksums/crc32c.h). An event holds a step and one value. Its wall time is the step, in seconds:
- * files of a run hold no clock. So TensorBoard's axis of relative time counts steps.
+ * (base/checksums/crc32c.h). An event holds a step and one value. Its wall time is the step, in
+ * seconds: files of a run hold no clock. So TensorBoard's axis of relative time counts steps.
  */
 #ifndef QAT_BOARD_EVENTS_H
 #define QAT_BOARD_EVENTS_H

@@ -7,8 +7,8 @@
 #include "budget/search.h"
 
 #include "base/bytes.h"
-#include "base/files/file.h"
 #include "base/checksums/sha256.h"
+#include "base/files/file.h"
 #include "fakequant/ops.h"
 #include "recipe/archs.h"
 #include "recipe/recipe.h"

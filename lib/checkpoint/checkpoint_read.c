@@ -1,8 +1,8 @@
 /** Reads a checkpoint from bytes: first magic, size and CRC, then the sections in order. */
 #include "checkpoint/checkpoint_read.h"
 
-#include "base/files/file.h"
 #include "base/checksums/sha256.h"
+#include "base/files/file.h"
 #include "checkpoint/checkpoint.h"
 
 #include <stdlib.h>

@@ -5,8 +5,8 @@
  */
 #include "convert/verify.h"
 
-#include "base/gather.h"
 #include "base/checksums/sha256.h"
+#include "base/gather.h"
 
 #include <stdlib.h>
 #include <string.h>

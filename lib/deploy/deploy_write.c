@@ -1,8 +1,8 @@
 /** The .qm file: what it may replace, and whether it holds the bytes that were certified. */
 #include "deploy/deploy.h"
 
-#include "base/files/file.h"
 #include "base/checksums/sha256.h"
+#include "base/files/file.h"
 #include "checkpoint/checkpoint.h"
 
 #include <stdio.h>

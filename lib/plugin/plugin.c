@@ -2,8 +2,8 @@
 #define _GNU_SOURCE /* dladdr */
 #include "qat/train.h"
 
-#include "base/files/file.h"
 #include "base/checksums/sha256.h"
+#include "base/files/file.h"
 
 #include <dlfcn.h>
 #include <inttypes.h>

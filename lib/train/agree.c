@@ -2,9 +2,9 @@
 #include "train/agree.h"
 
 #include "autograd/conv/product.h"
+#include "base/checksums/sha256.h"
 #include "base/files/file.h"
 #include "base/gather.h"
-#include "base/checksums/sha256.h"
 #include "recipe/recipe.h"
 
 #include <cblas.h>

@@ -2,11 +2,11 @@
 /* lib/base without .npy: random numbers, digests, arenas, byte buffers, files, tiles, errors. */
 #include "base/arena.h"
 #include "base/bytes.h"
+#include "base/checksums/sha256.h"
 #include "base/files/file.h"
 #include "base/number.h"
 #include "base/parallel.h"
 #include "base/rng.h"
-#include "base/checksums/sha256.h"
 #include "base/shown.h"
 #include "base/words.h"
 #include "common/fail_alloc.h"
