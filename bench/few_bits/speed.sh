@@ -42,16 +42,7 @@ for network in resnet20 mobilenet; do
 done >"$out/times"
 
 lscpu | sed -n 's/^Model name: *//p'
-awk '
-    function median(list,    n, v, i, j, x) {
-        n = split(list, v, " ")
-        for (i = 2; i <= n; i++) {
-            x = v[i] + 0
-            for (j = i - 1; j > 0 && v[j] + 0 > x; j--) v[j + 1] = v[j]
-            v[j + 1] = x
-        }
-        return (v[int((n + 1) / 2)] + v[int(n / 2) + 1]) / 2
-    }
+awk -f bench/median.awk -f <(cat <<'AWK'
     { key = $1 " " $2 }
     $2 == 8 { run8 = $3; load8 = $4 }
     !(key in run) { keys[++count] = key; run[key] = $3; load[key] = $4 }
@@ -65,4 +56,6 @@ awk '
             split(keys[i], k, " ")
             printf "| %s | %s | %.3f | %.3f | %.3f | %.3f |\n", k[1], k[2], run[keys[i]], median(runs[keys[i]]), load[keys[i]], median(loads[keys[i]])
         }
-    }' "$out/times"
+    }
+AWK
+) "$out/times"

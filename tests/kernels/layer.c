@@ -44,6 +44,7 @@ struct layer layer_random(const struct layer *most, uint64_t *seed)
     l.y = random_type(seed);
     l.bits = node_random_in(seed, 0, 2) ? 8 : node_random_in(seed, 2, 7);
     l.relu = (int)(node_random(seed) & 1);
+    l.even = node_random_in(seed, 0, 3) == 0;
     l.fraction = node_random_in(seed, 0, 1) ? node_random_in(seed, 0, QI_MAX_FRACTION) : 0;
     l.x_fill = random_fill(seed);
     l.w_fill = random_fill(seed);
@@ -93,6 +94,15 @@ static int32_t fraction_of(const struct layer *l, const int32_t w[4])
     return f;
 }
 
+/** Every eighth layer has a multiplier with which many sums are ties. */
+static void make_ties(one_node *n, uint64_t *seed)
+{
+    enum { MULT = 3 };
+    int32_t *mult = (int32_t *)(uintptr_t)n->in[MULT];
+    if (node_random_in(seed, 0, 7) == 0)
+        mult[0] = 1 << 30;
+}
+
 void layer_build(one_node *n, const struct layer *l, const qi_kernel *kernel, uint64_t *seed)
 {
     struct shapes s = shapes_of(l, seed);
@@ -103,11 +113,13 @@ void layer_build(one_node *n, const struct layer *l, const qi_kernel *kernel, ui
     s.params[s.n_params++] = lo;
     s.params[s.n_params++] =
         node_random_in(seed, 0, 1) ? lowest + 255 : node_random_in(seed, lo, lowest + 255);
-    node_init(n, kernel, QI_ROUND_TWICE, seed);
-    n->node.fraction = fraction_of(l, s.w);
+    node_init(n, kernel, l->even ? QI_ROUND_EVEN : QI_ROUND_TWICE, seed);
+    n->node.fraction = l->even ? 0 : fraction_of(l, s.w);
     node_codes(n, QI_ACTIVATION, l->x, l->bits, x_zero, s.rank, s.x, l->x_fill);
     node_codes(n, QI_CONSTANT, l->weights, l->bits, w_zero, s.rank, s.w, l->w_fill);
     node_requantization(n, s.y[s.rank - 1], l->shift_lo, l->shift_hi);
+    if (l->even)
+        make_ties(n, seed);
     node_output(n, l->y, 8, zero_point, s.rank, s.y);
     node_params(n, s.n_params, s.params);
 }
@@ -117,13 +129,15 @@ void layer_compare(const struct layer *l, const qi_kernel *kernel, const qi_fast
 {
     char what[350];
     one_node n;
-    snprintf(what, sizeof what,
-             "%s: x %dx%dx%dx%d to %d channels, or each to %d, kernel %dx%d stride %d,%d dilation "
-             "%d,%d pad %d,%d types %d %d %d bits %d relu %d shifts %d..%d fraction %d fills %d %d",
-             isa->name, l->batch, l->h, l->w, l->c, l->o, l->multiplier, l->kernel_h, l->kernel_w,
-             l->stride_h, l->stride_w, l->dilation_h, l->dilation_w, l->pad_top, l->pad_left, l->x,
-             l->weights, l->y, l->bits, l->relu, l->shift_lo, l->shift_hi, l->fraction, l->x_fill,
-             l->w_fill);
+    snprintf(
+        what, sizeof what,
+        "%s: x %dx%dx%dx%d to %d channels, or each to %d, kernel %dx%d stride %d,%d dilation "
+        "%d,%d pad %d,%d types %d %d %d bits %d relu %d shifts %d..%d fraction %d even %d fills %d "
+        "%d",
+        isa->name, l->batch, l->h, l->w, l->c, l->o, l->multiplier, l->kernel_h, l->kernel_w,
+        l->stride_h, l->stride_w, l->dilation_h, l->dilation_w, l->pad_top, l->pad_left, l->x,
+        l->weights, l->y, l->bits, l->relu, l->shift_lo, l->shift_hi, l->fraction, l->even,
+        l->x_fill, l->w_fill);
     layer_build(&n, l, kernel, seed);
     bool const leaves = may_leave && n.tensors[1].type == QI_U8 && n.tensors[1].zero_point == 0;
     ck_assert_msg(node_check(&n), "%s", what);

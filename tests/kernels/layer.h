@@ -14,6 +14,7 @@ struct layer {
     int relu;               /* clamp_lo is the zero-point */
     int shift_lo, shift_hi; /* without the fraction */
     int fraction;           /* at most; so large that int32 holds the accumulator */
+    int even;               /* rounding EVEN, without a fraction; else TWICE */
     node_fill x_fill, w_fill;
 };
 

@@ -10,13 +10,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/** With its own rounding, and with EVEN. */
 static void compare(const struct layer *l, uint64_t *seed)
 {
+    struct layer even = *l;
+    even.even = 1;
     for (int i = 0; variants[i].name; i++) {
         const qi_isa isa = {.name = variants[i].name, .depthwise = variants[i].depthwise};
-        if (variants[i].runs_here())
-            layer_compare(l, &qi_kernel_depthwise_conv2d, &qi_fast_depthwise_conv2d, &isa, true,
-                          seed);
+        if (!variants[i].runs_here())
+            continue;
+        layer_compare(l, &qi_kernel_depthwise_conv2d, &qi_fast_depthwise_conv2d, &isa, true, seed);
+        layer_compare(&even, &qi_kernel_depthwise_conv2d, &qi_fast_depthwise_conv2d, &isa, true,
+                      seed);
     }
 }
 
@@ -136,6 +141,45 @@ START_TEST(test_random_layers)
 }
 END_TEST
 
+/** An instruction set that only notes the tail of what it packs. */
+static qi_depthwise_tail noted;
+
+static size_t note_bytes(int32_t rows, int32_t taps, int32_t wide)
+{
+    return 64;
+}
+
+static void note_tail(const qi_depthwise_group *group, void *to)
+{
+    noted = group->tail;
+}
+
+static qi_depthwise_tail tail_with(int shift)
+{
+    static const qi_depthwise note = {.group_bytes = note_bytes, .pack = note_tail};
+    const qi_isa isa = {.name = "note", .depthwise = &note};
+    struct layer l = plain;
+    uint64_t seed = 7;
+    one_node n;
+    l.even = 1;
+    l.shift_lo = l.shift_hi = shift;
+    layer_build(&n, &l, &qi_kernel_depthwise_conv2d, &seed);
+    ck_assert(node_check(&n));
+    void *packed = malloc(qi_fast_depthwise_conv2d.packed_bytes(&isa, &n.model, &n.node));
+    qi_fast_depthwise_conv2d.pack(&isa, &n.model, &n.node, packed);
+    free(packed);
+    node_free(&n);
+    return noted;
+}
+
+/** Usual layers of rounding EVEN are requantized in lanes; others are not. */
+START_TEST(test_even_in_lanes)
+{
+    ck_assert_int_eq(tail_with(-7), QI_DEPTHWISE_EVEN);
+    ck_assert_int_eq(tail_with(20), QI_DEPTHWISE_ANY);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("depthwise");
@@ -146,6 +190,7 @@ int main(void)
     tcase_add_test(t, test_adversarial_fills);
     tcase_add_test(t, test_blocks_of_channels);
     tcase_add_test(t, test_shifts);
+    tcase_add_test(t, test_even_in_lanes);
     tcase_add_loop_test(t, test_random_layers, 0, 4);
     suite_add_tcase(s, t);
     for (int i = 0; variants[i].name; i++)

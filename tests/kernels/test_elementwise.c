@@ -228,6 +228,36 @@ static void build_add(one_node *n, const int32_t *sizes, uint64_t *seed)
     node_params(n, 9, params);
 }
 
+/** add with rounding EVEN; one in some has ties, or multipliers of 4 and more. */
+static void build_even_add(one_node *n, const int32_t *sizes, uint64_t *seed)
+{
+    codes const y = random_codes(seed);
+    int32_t params[9] = {0};
+    int const ties = node_random_in(seed, 0, 7) == 0, most = node_random_in(seed, 0, 7) ? 1 : 31;
+    for (int i = 1; i < 5; i += 2) {
+        params[i] = ties ? 1 << 30 : node_random_in(seed, 1 << 30, INT32_MAX);
+        params[i] = node_random_in(seed, 0, 15) ? params[i] : 0;
+        params[i + 1] = node_random_in(seed, -4, most);
+    }
+    random_clamp(y, params + 7, seed);
+    node_init(n, &qi_kernel_add, QI_ROUND_EVEN, seed);
+    operands(n, sizes, y);
+    node_params(n, 9, params);
+}
+
+static void build_even_mul(one_node *n, const int32_t *sizes, uint64_t *seed)
+{
+    codes const y = random_codes(seed);
+    int const ties = node_random_in(seed, 0, 7) == 0;
+    int const any = node_random_in(seed, 0, 7) == 0;
+    int32_t params[4] = {ties ? 1 << 30 : random_mult(seed),
+                         any ? node_random_in(seed, -31, 31) : node_random_in(seed, -12, 3)};
+    random_clamp(y, params + 2, seed);
+    node_init(n, &qi_kernel_mul, QI_ROUND_EVEN, seed);
+    operands(n, sizes, y);
+    node_params(n, 4, params);
+}
+
 static void build_mul(one_node *n, const int32_t *sizes, uint64_t *seed)
 {
     codes const y = random_codes(seed);
@@ -247,6 +277,8 @@ START_TEST(test_binary)
         compare(build_add, &qi_fast_add, sizes, false, &seed);
         compare(build_add, &qi_fast_sub, sizes, false, &seed);
         compare(build_mul, &qi_fast_mul, sizes, false, &seed);
+        compare(build_even_add, &qi_fast_add, sizes, false, &seed);
+        compare(build_even_mul, &qi_fast_mul, sizes, false, &seed);
     }
     const int32_t large[4] = {1, 60, 61, 17};
     for (int i = 0; i < 4; i++)
@@ -290,6 +322,16 @@ static void build_mul_constant(one_node *n, const int32_t *sizes, uint64_t *seed
     build_by_constant(n, sizes, seed, build_mul);
 }
 
+static void build_even_add_constant(one_node *n, const int32_t *sizes, uint64_t *seed)
+{
+    build_by_constant(n, sizes, seed, build_even_add);
+}
+
+static void build_even_mul_constant(one_node *n, const int32_t *sizes, uint64_t *seed)
+{
+    build_by_constant(n, sizes, seed, build_even_mul);
+}
+
 START_TEST(test_binary_with_one_constant)
 {
     uint64_t seed = 7;
@@ -298,6 +340,8 @@ START_TEST(test_binary_with_one_constant)
         compare(build_add_constant, &qi_fast_add_function, sizes, false, &seed);
         compare(build_add_constant, &qi_fast_sub_function, sizes, false, &seed);
         compare(build_mul_constant, &qi_fast_mul_function, sizes, false, &seed);
+        compare(build_even_add_constant, &qi_fast_add_function, sizes, false, &seed);
+        compare(build_even_mul_constant, &qi_fast_mul_function, sizes, false, &seed);
     }
 }
 END_TEST
@@ -320,6 +364,16 @@ static void build_add_row(one_node *n, const int32_t *sizes, uint64_t *seed)
 static void build_mul_row(one_node *n, const int32_t *sizes, uint64_t *seed)
 {
     build_by_row(n, sizes, seed, build_mul);
+}
+
+static void build_even_add_row(one_node *n, const int32_t *sizes, uint64_t *seed)
+{
+    build_by_row(n, sizes, seed, build_even_add);
+}
+
+static void build_even_mul_row(one_node *n, const int32_t *sizes, uint64_t *seed)
+{
+    build_by_row(n, sizes, seed, build_even_mul);
 }
 
 enum { CODES = 256, PAIRS = CODES * CODES };
@@ -364,6 +418,20 @@ static void build_all_sums(one_node *n, const int32_t *sizes, uint64_t *seed)
     node_params(n, 9, params);
 }
 
+/** add with rounding EVEN, likewise. */
+static void build_all_even_sums(one_node *n, const int32_t *sizes, uint64_t *seed)
+{
+    codes const c[2] = {pair_codes(seed), pair_codes(seed)}, y = pair_codes(seed);
+    int32_t const dims[4] = {1, 1, CODES, CODES};
+    int32_t params[9] = {0, node_random_in(seed, 1 << 30, INT32_MAX), node_random_in(seed, -2, 2),
+                         node_random_in(seed, 1 << 30, INT32_MAX), node_random_in(seed, -2, 2)};
+    random_clamp(y, params + 7, seed);
+    node_init(n, &qi_kernel_add, QI_ROUND_EVEN, seed);
+    all_pairs_of(n, c);
+    output(n, y, 4, dims);
+    node_params(n, 9, params);
+}
+
 /** mul, likewise. */
 static void build_all_products(one_node *n, const int32_t *sizes, uint64_t *seed)
 {
@@ -377,6 +445,12 @@ static void build_all_products(one_node *n, const int32_t *sizes, uint64_t *seed
     node_params(n, 4, params);
 }
 
+static void build_all_even_products(one_node *n, const int32_t *sizes, uint64_t *seed)
+{
+    build_all_products(n, sizes, seed);
+    n->node.rounding = QI_ROUND_EVEN;
+}
+
 START_TEST(test_all_pairs)
 {
     enum { REPEATS = 40 };
@@ -385,7 +459,9 @@ START_TEST(test_all_pairs)
     for (int i = 0; i < REPEATS; i++) {
         compare(build_all_sums, &qi_fast_add, sizes, false, &seed);
         compare(build_all_sums, &qi_fast_sub, sizes, false, &seed);
+        compare(build_all_even_sums, &qi_fast_add, sizes, false, &seed);
         compare(build_all_products, &qi_fast_mul, sizes, false, &seed);
+        compare(build_all_even_products, &qi_fast_mul, sizes, false, &seed);
     }
 }
 END_TEST
@@ -404,17 +480,16 @@ static uint8_t *core_of_pairs(const one_node *n)
 static uint8_t of_line[PAIRS];
 
 /** A line that is found gives the core's codes, by its definition; and most nodes have one. */
-START_TEST(test_lines_of_sums)
+static void check_lines_of_sums(build_fn *build, const qi_kernel *const kernels[2], uint64_t seed)
 {
     enum { REPEATS = 400 };
     const int32_t sizes[4] = {0};
-    uint64_t seed = 11;
     int found = 0;
     for (int i = 0; i < REPEATS; i++) {
         qi_pair_line line;
         one_node n;
-        build_all_sums(&n, sizes, &seed);
-        n.node.kernel = i % 2 ? &qi_kernel_sub : &qi_kernel_add;
+        build(&n, sizes, &seed);
+        n.node.kernel = kernels[i % 2];
         if (qi_pair_line_of_node(&n.model, &n.node, &line)) {
             const uint8_t *y = core_of_pairs(&n);
             for (int k = 0; k < PAIRS; k++)
@@ -427,18 +502,30 @@ START_TEST(test_lines_of_sums)
     printf("%d of %d sums have a line\n", found, REPEATS);
     ck_assert_int_gt(found, REPEATS * 9 / 10);
 }
+
+START_TEST(test_lines_of_sums)
+{
+    const qi_kernel *const kernels[] = {&qi_kernel_add, &qi_kernel_sub};
+    check_lines_of_sums(build_all_sums, kernels, 11);
+}
 END_TEST
 
-START_TEST(test_lines_of_products)
+START_TEST(test_lines_of_even_sums)
+{
+    const qi_kernel *const kernels[] = {&qi_kernel_add, &qi_kernel_add};
+    check_lines_of_sums(build_all_even_sums, kernels, 12);
+}
+END_TEST
+
+static void check_lines_of_products(build_fn *build, uint64_t seed)
 {
     enum { REPEATS = 400 };
     const int32_t sizes[4] = {0};
-    uint64_t seed = 13;
     int found = 0;
     for (int i = 0; i < REPEATS; i++) {
         qi_product_line line;
         one_node n;
-        build_all_products(&n, sizes, &seed);
+        build(&n, sizes, &seed);
         if (qi_product_line_of_node(&n.model, &n.node, &line)) {
             const uint8_t *y = core_of_pairs(&n);
             for (int k = 0; k < PAIRS; k++)
@@ -452,6 +539,17 @@ START_TEST(test_lines_of_products)
     printf("%d of %d products have a line\n", found, REPEATS);
     ck_assert_int_gt(found, REPEATS * 9 / 10);
 }
+
+START_TEST(test_lines_of_products)
+{
+    check_lines_of_products(build_all_products, 13);
+}
+END_TEST
+
+START_TEST(test_lines_of_even_products)
+{
+    check_lines_of_products(build_all_even_products, 14);
+}
 END_TEST
 
 /** Some lines do not fit int32, or do not exist; and NEON has none, so it may leave them. */
@@ -464,6 +562,8 @@ START_TEST(test_rows)
         compare(build_add_row, &qi_fast_add_row, sizes, true, &seed);
         compare(build_add_row, &qi_fast_sub_row, sizes, true, &seed);
         compare(build_mul_row, &qi_fast_mul_row, sizes, true, &seed);
+        compare(build_even_add_row, &qi_fast_add_row, sizes, true, &seed);
+        compare(build_even_mul_row, &qi_fast_mul_row, sizes, true, &seed);
     }
     static const int32_t large[][4] = {{1, 40, 50, 67}, {2, 30, 40, 32}, {1, 5, 5, 1001}};
     for (size_t i = 0; i < sizeof large / sizeof large[0]; i++) {
@@ -645,7 +745,9 @@ int main(void)
     tcase_add_test(t, test_binary_with_one_constant);
     tcase_add_test(t, test_all_pairs);
     tcase_add_test(t, test_lines_of_sums);
+    tcase_add_test(t, test_lines_of_even_sums);
     tcase_add_test(t, test_lines_of_products);
+    tcase_add_test(t, test_lines_of_even_products);
     tcase_add_test(t, test_rows);
     tcase_add_test(t, test_lines);
     tcase_add_test(t, test_pools);

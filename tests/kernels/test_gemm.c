@@ -403,7 +403,7 @@ static int32_t first_sum(const struct test_case *c, int32_t channel, int32_t cod
 
 /**
  * Sums on both sides of successive steps between codes, one a channel: they are biases, and x is
- * its zero_point.
+ * its zero_point. Half of the layers have rounding EVEN, some of these with many ties.
  */
 static void check_steps(struct test_case *c, kt_rng *rng, struct tally *tallies)
 {
@@ -415,13 +415,16 @@ static void check_steps(struct test_case *c, kt_rng *rng, struct tally *tallies)
     memset(x, l->x_codes.offset ^ l->x_codes.flip, sizeof x);
     int32_t const most = kt_between(rng, 1 << kt_between(rng, 8, 28), 1 << 29);
     int const lowest = l->y_is_signed ? -128 : 0, relu = kt_next(rng) % 2;
+    int const is_even = kt_next(rng) % 2;
     int32_t const first = kt_between(rng, 1, 255 - MOST_CHANNELS);
     draw_twice(c, 0, most, 0, rng);
+    if (is_even && kt_next(rng) % 4 == 0)
+        c->mult[0] = 1 << 30;
     l->max_accumulator = most;
     l->requant = (qi_requant){.bias = c->bias,
                               .mult = c->mult,
                               .shift = c->shift,
-                              .rounding = QI_ROUND_TWICE,
+                              .rounding = is_even ? QI_ROUND_EVEN : QI_ROUND_TWICE,
                               .zero_point = lowest + (relu ? 0 : kt_between(rng, 0, 255)),
                               .lo = lowest,
                               .hi = lowest + 255};
@@ -429,8 +432,8 @@ static void check_steps(struct test_case *c, kt_rng *rng, struct tally *tallies)
     for (int32_t i = 0; i < l->channels; i++)
         c->bias[i] = first_sum(c, i, lowest + first + i, most) - (int32_t)(kt_next(rng) % 2);
     c->run = (qi_gemm_run){.x = x, .x_stride = 1, .rows = ROWS, .y_stride = MOST_CHANNELS};
-    snprintf(c->text, sizeof c->text, "steps of sums to %d, zero_point %d", most,
-             l->requant.zero_point);
+    snprintf(c->text, sizeof c->text, "steps of sums to %d, zero_point %d, even %d", most,
+             l->requant.zero_point, is_even);
     for (int i = 0; gemm_variant[i].name; i++)
         if (gemm_variant[i].runs_here())
             run_case(c, gemm_variant[i].table, rng, &tallies[i]);

@@ -133,7 +133,6 @@ const qi_fast *qi_fast_for(const qi_isa *isa, const qi_model *model, const qi_no
         return NULL;
     for (size_t i = 0; i < sizeof drivers / sizeof drivers[0]; i++)
         if (drivers[i]->kernel == node->kernel && drivers[i]->is_wide != has_bytes(model, node) &&
-            (drivers[i]->takes_even || node->rounding != QI_ROUND_EVEN) &&
             drivers[i]->accepts(isa, model, node))
             return drivers[i];
     return NULL;

@@ -84,19 +84,28 @@ QK_INLINE void qk_sub_once_run(const qk_pairs *p, const void *a, const void *b, 
     qk_pairs_run(p, qk_sub_once, 0, a, b, y, scratch);
 }
 
-/** Rounding EVEN; of_a and of_b give the multipliers, and no left shift. */
+/** Rounding EVEN: the numbers of qk_add_even. of_a and of_b give the multipliers, and no left
+ * shift.
+ */
+QK_INLINE void qk_add_even_prepare(qk_pairs *p)
+{
+    p->scale_a = qi_b32_multiplier(p->of_a.mult, p->of_a.shift);
+    p->scale_b = qi_b32_multiplier(p->of_b.mult, p->of_b.shift);
+    qi_binary32 const zero_b = qi_b32_mul(qi_b32_of(p->b.zero_point), p->scale_b);
+    qi_binary32 const zeros = qi_b32_fma(p->a.zero_point, p->scale_a, zero_b);
+    p->constant = qi_b32_sub(qi_b32_of(p->zero_point), zeros);
+    p->is_fixed = p->of_a.shift <= 2 && p->of_b.shift <= 2;
+    p->fixed =
+        p->is_fixed ? qi_b32_fixed(1, p->constant) + (INT64_C(1) << (QI_B32_FRACTION - 1)) : 0;
+    p->is_rescaled = 0;
+}
+
+/** Rounding EVEN. */
 QK_INLINE void qk_add_even_run(const qk_pairs *pairs, const void *a, const void *b, void *y,
                                void *scratch)
 {
     qk_pairs p = *pairs;
-    p.scale_a = qi_b32_multiplier(p.of_a.mult, p.of_a.shift);
-    p.scale_b = qi_b32_multiplier(p.of_b.mult, p.of_b.shift);
-    qi_binary32 const zero_b = qi_b32_mul(qi_b32_of(p.b.zero_point), p.scale_b);
-    qi_binary32 const zeros = qi_b32_fma(p.a.zero_point, p.scale_a, zero_b);
-    p.constant = qi_b32_sub(qi_b32_of(p.zero_point), zeros);
-    p.is_fixed = p.of_a.shift <= 2 && p.of_b.shift <= 2;
-    p.fixed = p.is_fixed ? qi_b32_fixed(1, p.constant) + (INT64_C(1) << (QI_B32_FRACTION - 1)) : 0;
-    p.is_rescaled = 0;
+    qk_add_even_prepare(&p);
     qk_pairs_run(&p, qk_add_even, 1, a, b, y, scratch);
 }
 

@@ -79,13 +79,19 @@ QK_INLINE void qk_mul_once_run(const qk_pairs *p, const void *a, const void *b, 
     qk_pairs_run(p, qk_product_once, 0, a, b, y, scratch);
 }
 
+/** Rounding EVEN: the numbers of qk_product_even. */
+QK_INLINE void qk_mul_even_prepare(qk_pairs *p)
+{
+    p->scale_a = qi_b32_multiplier(p->mult, p->shift);
+    p->constant = qi_b32_of(p->zero_point);
+}
+
 /** With rounding EVEN. */
 QK_INLINE void qk_mul_even_run(const qk_pairs *pairs, const void *a, const void *b, void *y,
                                void *scratch)
 {
     qk_pairs p = *pairs;
-    p.scale_a = qi_b32_multiplier(p.mult, p.shift);
-    p.constant = qi_b32_of(p.zero_point);
+    qk_mul_even_prepare(&p);
     qk_pairs_run(&p, qk_product_even, 0, a, b, y, scratch);
 }
 

@@ -16,6 +16,8 @@ mutant srdhm-saturation test_fixedpoint include/qat/rounding.h \
     's/if (a == INT32_MIN \&\& b == INT32_MIN)/if (0)/'
 
 # Kernels of the engine changed in one place.
+mutant even-distance kernels/test_even lib/infer/host/loops/even.h 's/ DISTANCE = 13/ DISTANCE = 16/'
+mutant even-least-distance kernels/test_even lib/infer/host/loops/even.h 's/LEAST_DISTANCE = 2/LEAST_DISTANCE = 0/'
 mutant conv-pad-value test_property lib/infer/kernels/parts/codes.h \
     's/memset((uint8_t \*)to + at, qi_zero_byte(c), n)/memset((uint8_t *)to + at, qi_zero_byte(c) + 1, n)/'
 mutant conv-dilation test_property lib/infer/kernels/conv2d.h \

@@ -16,6 +16,7 @@
 
 #include "infer/host/arm/neon_tail.h"
 #include "infer/host/loops/depthwise.h"
+#include "infer/host/loops/even.h"
 
 enum { LANES = QI_DEPTHWISE_LANES, VECTORS = LANES / QI_NEON_LANES, QUAD = 4 };
 enum { TAP_BYTES = LANES * QUAD };
@@ -27,9 +28,12 @@ typedef struct head {
     _Alignas(64) int32_t bias[LANES];
     int32_t mult[LANES], left[LANES], shift[LANES]; /* shift: -right */
     int32_t late_bias[LANES];
+    int32_t even_left[LANES], even_right[LANES], even_add[LANES],
+        even_span[LANES]; /* EVEN; even_right: -right */
     int32_t rows, taps, zero_point, lo, hi, fraction;
     int32_t spilled; /* some weights are split in two */
     int32_t apart;
+    int32_t is_even, in_lanes; /* rounding EVEN; by the constants of even.h */
     uint8_t y_flip;
 } head;
 
@@ -60,6 +64,15 @@ static void pack_lane(const qi_depthwise_group *group, int i, head *h)
     h->mult[i] = group->mult[i];
     h->left[i] = shift > 0 ? shift : 0;
     h->shift[i] = shift < 0 ? shift : 0;
+    if (group->tail == QI_DEPTHWISE_EVEN) {
+        qi_even even;
+        qi_even_of(group->mult[i], shift, group->max_accumulator, 1, &even);
+        h->mult[i] = even.mult;
+        h->even_left[i] = even.left;
+        h->even_right[i] = -even.right;
+        h->even_add[i] = even.add;
+        h->even_span[i] = even.span;
+    }
 }
 
 static int has_lowest_pair(const int8_t *w, size_t n)
@@ -96,6 +109,8 @@ static void pack(const qi_depthwise_group *group, void *to)
     h->lo = group->lo;
     h->hi = group->hi;
     h->y_flip = group->y_flip;
+    h->is_even = group->is_even;
+    h->in_lanes = group->tail == QI_DEPTHWISE_EVEN;
     for (int i = 0; i < LANES; i++)
         pack_lane(group, i, h);
     pack_weights(group, h);
@@ -128,9 +143,34 @@ INLINE int8x16_t quads_at(const uint32_t *quads)
 
 /* ------------------------------------------------------------------ columns */
 
+/** Rounding EVEN, lane by lane. Not inlined, so that the sums of a column stay in registers. */
+static __attribute__((noinline)) int32x4_t requantize_scalar(const head *h, int first,
+                                                             int32x4_t sums)
+{
+    int32_t lane[QI_NEON_LANES];
+    vst1q_s32(lane, sums);
+    for (int i = 0; i < QI_NEON_LANES; i++)
+        lane[i] = qi_requantize_even(lane[i], h->mult[first + i],
+                                     h->left[first + i] + h->shift[first + i]);
+    return vld1q_s32(lane);
+}
+
+INLINE int32x4_t requantize_even(const head *h, int i, int32x4_t sums)
+{
+    uint32x4_t equal;
+    if (!h->in_lanes)
+        return requantize_scalar(h, i, sums);
+    int32x4_t const y = qi_requantize_even_lanes(
+        sums, vld1q_s32(h->even_left + i), vld1q_s32(h->mult + i), vld1q_s32(h->even_add + i),
+        vld1q_s32(h->even_span + i), vld1q_s32(h->even_right + i), &equal);
+    return qi_all_lanes(equal) ? y : requantize_scalar(h, i, sums);
+}
+
 INLINE int32x4_t requantize(const head *h, int v, int32x4_t sums)
 {
     int const i = v * QI_NEON_LANES;
+    if (h->is_even)
+        return requantize_even(h, i, sums);
     if (h->fraction)
         sums = vaddq_s32(vshlq_s32(sums, vdupq_n_s32(h->fraction)), vld1q_s32(h->late_bias + i));
     return qi_requantize_lanes(sums, vld1q_s32(h->left + i), vld1q_s32(h->mult + i),

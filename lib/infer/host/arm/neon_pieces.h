@@ -56,6 +56,32 @@ static __attribute__((noinline)) int32x4x2_t qi_requantize_in_memory(const qi_ne
     return sums;
 }
 
+/** Tail EVEN of one vector of a row, where some lanes are almost ties; not inlined, likewise. */
+static __attribute__((noinline)) int32x4_t
+qi_requantize_ties_of(const qi_neon_job *j, int v, int32x4_t s, int32x4_t y, uint32x4_t equal)
+{
+    int32_t sums[QI_NEON_LANES], values[QI_NEON_LANES];
+    uint32_t lane[QI_NEON_LANES], ties = 0;
+    vst1q_s32(sums, s);
+    vst1q_s32(values, y);
+    vst1q_u32(lane, equal);
+    for (int i = 0; i < QI_NEON_LANES; i++)
+        ties |= (lane[i] == 0) << i;
+    qi_requantize_ties(j->packed, j->panel, QI_NEON_LANES, v * QI_NEON_LANES, ties, sums, values);
+    return vld1q_s32(values);
+}
+
+/** Tail EVEN of one vector of a row. */
+INLINE int32x4_t qi_requantize_even_sums(const qi_neon_job *j, int v, int32x4_t s)
+{
+    uint32x4_t equal;
+    int32x4_t const y = qi_requantize_even_lanes(
+        s, qi_column(j, QI_COLUMN_LEFT, v), qi_column(j, QI_COLUMN_MULT, v),
+        qi_column(j, QI_COLUMN_EVEN_ADD, v), qi_column(j, QI_COLUMN_EVEN_SPAN, v),
+        vnegq_s32(qi_column(j, QI_COLUMN_RIGHT, v)), &equal);
+    return qi_all_lanes(equal) ? y : qi_requantize_ties_of(j, v, s, y, equal);
+}
+
 /** s 2^f and the bias that has f fractional bits too. */
 INLINE int32x4x2_t qi_accumulators(const qi_neon_job *j, int vectors, int32x4x2_t sums)
 {
@@ -74,6 +100,11 @@ INLINE int32x4x2_t qi_requantize_sums(const qi_neon_job *j, int vectors, int32x4
     int32x4x2_t sums = {{a, b}};
     if (j->packed->tail == QI_TAIL_SCALAR)
         return qi_requantize_in_memory(j, sums);
+    if (j->packed->tail == QI_TAIL_EVEN) {
+        for (int v = 0; v < vectors; v++)
+            sums.val[v] = qi_requantize_even_sums(j, v, sums.val[v]);
+        return sums;
+    }
     if (j->packed->requant.fraction)
         sums = qi_accumulators(j, vectors, sums);
     for (int v = 0; v < vectors; v++)

@@ -27,6 +27,26 @@ INLINE int32x4_t qi_requantize_lanes(int32x4_t s, int32x4_t left, int32x4_t mult
 }
 
 /**
+ * Rounding EVEN of four sums (infer/host/loops/even.h, doubled): their values, and in *equal all
+ * bits of the lanes that are not almost ties. minus_right: -right.
+ */
+INLINE int32x4_t qi_requantize_even_lanes(int32x4_t s, int32x4_t left, int32x4_t mult,
+                                          int32x4_t add, int32x4_t span, int32x4_t minus_right,
+                                          uint32x4_t *equal)
+{
+    int32x4_t const low = vaddq_s32(vqdmulhq_s32(vshlq_s32(s, left), mult), add);
+    int32x4_t const y = vshlq_s32(low, minus_right);
+    *equal = vceqq_s32(y, vshlq_s32(vaddq_s32(low, span), minus_right));
+    return y;
+}
+
+/** Has every lane all its bits? */
+INLINE int qi_all_lanes(uint32x4_t a)
+{
+    return vget_lane_u64(vreinterpret_u64_u16(vmovn_u32(a)), 0) == UINT64_MAX;
+}
+
+/**
  * How values become bytes of the output. All fields are for QI_S8: QI_U8 codes are reduced by 128,
  * and flip turns them back.
  */

@@ -3,6 +3,8 @@
  */
 #include "infer/host/drivers/depthwise_plan.h"
 
+#include "infer/host/loops/even.h"
+
 #include <stdlib.h>
 
 enum { LANES = QI_DEPTHWISE_LANES, MOST_RIGHT = 23 /* of a cut */ };
@@ -205,15 +207,25 @@ static int fits_rounding(const struct layer *v, int32_t c, int n)
     return n >= 1 && product + (INT64_C(1) << (n - 1)) <= INT32_MAX;
 }
 
+/** Has a channel the constants of tail EVEN, on every processor? */
+static int fits_even(const struct layer *v, int32_t c)
+{
+    qi_even even;
+    return qi_even_of(v->requant.mult[c * v->requant.mult_step],
+                      v->requant.shift[c * v->requant.shift_step], v->max_accumulator, 1, &even);
+}
+
 /** Choose how the multipliers of the group are applied; for a block, those of all its groups. */
 static void choose_tail(const struct layer *v, int32_t index, qi_depthwise_group *group)
 {
     int32_t const together = v->p->blocked ? QI_DEPTHWISE_BLOCK : 1,
                   first = index / together * together, f = v->requant.fraction;
     int least = 31, most = -31, fits = 1; /* right shifts of the sums */
+    int evens = group->is_even;
     for (int32_t i = 0; i < together * LANES; i++) {
         int32_t const c = channel_of(v->p, first + i / LANES, i % LANES);
         int const n = -v->requant.shift[c * v->requant.shift_step];
+        evens = evens && fits_even(v, c);
         least = n - f < least ? n - f : least;
         most = n - f > most ? n - f : most;
         fits &= fits_rounding(v, c, n);
@@ -221,8 +233,10 @@ static void choose_tail(const struct layer *v, int32_t index, qi_depthwise_group
     int const left = least < 1 ? 1 - least : 0;
     int const cuts =
         v->requant.lo >= v->requant.zero_point && left <= f && most + left <= MOST_RIGHT;
-    group->left = cuts ? left : 0;
-    if (cuts)
+    group->left = cuts && !group->is_even ? left : 0;
+    if (group->is_even)
+        group->tail = evens ? QI_DEPTHWISE_EVEN : QI_DEPTHWISE_ANY;
+    else if (cuts)
         group->tail = left ? QI_DEPTHWISE_LEFT_CUT : QI_DEPTHWISE_CUT;
     else if (fits)
         group->tail = f ? QI_DEPTHWISE_FINE : QI_DEPTHWISE_RIGHT;
@@ -274,7 +288,9 @@ void qi_depthwise_pack(const qi_isa *isa, const qi_model *model, const qi_node *
                                 .zero_point = v.requant.zero_point - v.y_flip,
                                 .lo = v.requant.lo - v.y_flip,
                                 .hi = v.requant.hi - v.y_flip,
-                                .y_flip = (uint8_t)v.y_flip};
+                                .y_flip = (uint8_t)v.y_flip,
+                                .is_even = v.requant.rounding == QI_ROUND_EVEN,
+                                .max_accumulator = v.max_accumulator};
     for (int32_t i = 0; i < p->groups; i++) {
         fill_group(&v, i, weights, &group);
         choose_tail(&v, i, &group);

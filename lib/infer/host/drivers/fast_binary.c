@@ -1,8 +1,9 @@
 /**
  * add, sub and mul on a host, if each operand has the output's last dimension or is repeated along
  * it. They become runs of codes for qi_elementwise.combine. The core runs nodes with left shifts
- * after the high multiply, and shapes that runs do not cover.
+ * after the high multiply (but for rounding EVEN), and shapes that runs do not cover.
  */
+#include "infer/host/lines/even_pairs.h"
 #include "infer/host/lines/pair_line.h"
 #include "infer/host/lines/product_line.h"
 #include "infer/host/loops/elementwise.h"
@@ -55,9 +56,11 @@ static int is_right(const int32_t *params, int at)
     return params[at] <= 0;
 }
 
-int qi_shifts_right(const qi_node *node)
+int qi_binary_fits(const qi_node *node)
 {
     const int32_t *p = node->params;
+    if (node->rounding == QI_ROUND_EVEN)
+        return 1;
     if (node->kernel == &qi_kernel_mul)
         return is_right(p, QI_MUL_SHIFT);
     return is_right(p, QI_ADD_SHIFT_A) && is_right(p, QI_ADD_SHIFT_B) &&
@@ -68,7 +71,7 @@ int qi_shifts_right(const qi_node *node)
 static int accepts(const qi_isa *isa, const qi_model *model, const qi_node *node)
 {
     enum { SHORTEST = 16 /* a shorter run gains nothing */ };
-    return isa->elementwise && runs_of(model, node).run >= SHORTEST && qi_shifts_right(node);
+    return isa->elementwise && runs_of(model, node).run >= SHORTEST && qi_binary_fits(node);
 }
 
 static int32_t tiles(const qi_isa *isa, const qi_model *model, const qi_node *node)
@@ -168,7 +171,9 @@ void qi_binary_run(const qi_elementwise *inner, const qi_model *model, const qi_
                    const qi_binary *binary, const uint8_t *a, const uint8_t *b, uint8_t *y,
                    size_t n)
 {
-    if (!binary->has_line) {
+    if (!binary->has_line && node->rounding == QI_ROUND_EVEN) {
+        qi_even_pairs_run(model, node, a, b, y, n);
+    } else if (!binary->has_line) {
         qi_combine const c = qi_combine_of(model, node);
         (c.y.once ? combine_once : inner->combine)(&c, a, b, y, n);
     } else if (node->kernel == &qi_kernel_mul) {

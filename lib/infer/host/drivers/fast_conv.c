@@ -369,5 +369,4 @@ const qi_fast qi_fast_conv2d = {.kernel = &qi_kernel_conv2d,
                                 .pack = pack,
                                 .scratch = scratch,
                                 .tiles = tiles,
-                                .run_tiles = run_tiles,
-                                .takes_even = 1};
+                                .run_tiles = run_tiles};

@@ -79,5 +79,4 @@ const qi_fast qi_fast_fully_connected = {.kernel = &qi_kernel_fully_connected,
                                          .pack = pack,
                                          .scratch = scratch,
                                          .tiles = tiles,
-                                         .run_tiles = run_tiles,
-                                         .takes_even = 1};
+                                         .run_tiles = run_tiles};

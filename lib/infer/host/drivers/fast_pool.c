@@ -213,8 +213,7 @@ const qi_fast qi_fast_average_pool2d = {.kernel = &qi_kernel_average_pool2d,
                                         .accepts = pool_accepts,
                                         .scratch = average_scratch,
                                         .tiles = pool_tiles,
-                                        .run = run_average,
-                                        .takes_even = 1};
+                                        .run = run_average};
 const qi_fast qi_fast_max_pool2d = {.kernel = &qi_kernel_max_pool2d,
                                     .accepts = pool_accepts,
                                     .scratch = max_scratch,
@@ -224,8 +223,8 @@ const qi_fast qi_fast_max_pool2d = {.kernel = &qi_kernel_max_pool2d,
 /* ------------------------------------------------------------------ mean */
 
 /**
- * Accepts axes 1 and 2 of [N,H,W,C], rounding TWICE, only right shifts, and sums before them that
- * fit int32.
+ * Accepts axes 1 and 2 of [N,H,W,C] with rounding EVEN, or with TWICE and a right shift; sums, with
+ * what rounds them, must fit int32.
  */
 static int mean_accepts(const qi_isa *isa, const qi_model *model, const qi_node *node)
 {
@@ -301,8 +300,5 @@ static void run_mean(const qi_fast_call *call, int32_t index)
         w.inner->requantize(&scaling, sums, to, w.channels);
 }
 
-const qi_fast qi_fast_mean = {.kernel = &qi_kernel_mean,
-                              .accepts = mean_accepts,
-                              .tiles = mean_tiles,
-                              .run = run_mean,
-                              .takes_even = 1};
+const qi_fast qi_fast_mean = {
+    .kernel = &qi_kernel_mean, .accepts = mean_accepts, .tiles = mean_tiles, .run = run_mean};

@@ -62,7 +62,7 @@ static struct rows rows_of(const qi_isa *isa, const qi_model *model, const qi_no
 static int accepts(const qi_isa *isa, const qi_model *model, const qi_node *node)
 {
     enum { FEWEST = 16 /* pixels for which laying out lines is worth the work */ };
-    if (!isa->elementwise || !isa->elementwise->lines || !qi_shifts_right(node))
+    if (!isa->elementwise || !isa->elementwise->lines || !qi_binary_fits(node))
         return 0;
     struct rows const r = rows_of(isa, model, node);
     return r.row >= 0 && r.pixels >= FEWEST;

@@ -15,6 +15,11 @@
  * code can differ from the core's only if E is within 2^-12 of an integer. There are about 22 such
  * pairs. For each, A1 u1 + A2 u2 + B must be on the core's side of the step: two bounds for B. Of
  * the slopes about the true one (81 pairs A1, A2), nearly always some leave B room.
+ *
+ * add with rounding EVEN has E = M1 u1' + M2 u2' + c - Z + 1/2, with the codes u' and binary32 c of
+ * the core (infer/kernels/add.h), which rounds twice: M2 u2' + c, below 2^12 for M1, M2 < 4, by at
+ * most 2^-13; and the whole sum, where it is below 2^9, by at most 2^-16. Beyond that all codes are
+ * clamped.
  */
 #ifndef QI_HOST_PAIR_LINE_H
 #define QI_HOST_PAIR_LINE_H

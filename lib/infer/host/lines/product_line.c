@@ -1,6 +1,8 @@
 #include "infer/host/lines/product_line.h"
 
 #include "infer/arithmetic/fixedpoint.h"
+#include "infer/host/lines/even_pairs.h"
+#include "infer/kernels/binary.h"
 
 static int32_t difference_of(qi_codes c, uint8_t byte)
 {
@@ -38,18 +40,28 @@ static struct range products_of(struct range a, struct range b)
     return r;
 }
 
-static int32_t code_of(const qi_scaling *y, int32_t product)
+/** How a product becomes a signed code. */
+struct scaling {
+    qi_scaling y;
+    int is_even;
+    qk_pairs even; /* rounding EVEN */
+};
+
+static int32_t code_of(const struct scaling *s, int32_t product)
 {
+    const qi_scaling *y = &s->y;
+    if (s->is_even) /* of a product and 1; QI_U8 codes are reduced by 128 */
+        return qk_product_even(&s->even, product, 1) - y->y_flip;
     return qi_clamp(qi_scaled(y, product) + y->zero_point, y->lo, y->hi);
 }
 
 /** The first product with at least this code; r.most + 1 if there is none. */
-static int32_t first_with(const qi_scaling *y, struct range r, int32_t code)
+static int32_t first_with(const struct scaling *s, struct range r, int32_t code)
 {
     int32_t below = r.least - 1, from = r.most + 1;
     while (from - below > 1) {
         int32_t const middle = below + (from - below) / 2;
-        if (code_of(y, middle) >= code)
+        if (code_of(s, middle) >= code)
             from = middle;
         else
             below = middle;
@@ -72,20 +84,21 @@ struct points {
     struct point of[MOST_POINTS];
 };
 
-static void add_point(const qi_scaling *y, struct range r, int32_t product, struct points *points)
+static void add_point(const struct scaling *s, struct range r, int32_t product,
+                      struct points *points)
 {
     if (product >= r.least && product <= r.most)
-        points->of[points->count++] = (struct point){product, code_of(y, product), product < 0};
+        points->of[points->count++] = (struct point){product, code_of(s, product), product < 0};
 }
 
-static void find_points(const qi_scaling *y, struct range r, struct points *points)
+static void find_points(const struct scaling *s, struct range r, struct points *points)
 {
-    add_point(y, r, 0, points);
-    add_point(y, r, -1, points);
-    for (int32_t code = y->lo + 1; code <= y->hi; code++) {
-        int32_t const first = first_with(y, r, code);
-        add_point(y, r, first, points);
-        add_point(y, r, first - 1, points);
+    add_point(s, r, 0, points);
+    add_point(s, r, -1, points);
+    for (int32_t code = s->y.lo + 1; code <= s->y.hi; code++) {
+        int32_t const first = first_with(s, r, code);
+        add_point(s, r, first, points);
+        add_point(s, r, first - 1, points);
     }
 }
 
@@ -150,19 +163,23 @@ int qi_product_line_of_node(const qi_model *model, const qi_node *node, qi_produ
     qi_combine const c = qi_combine_of(model, node);
     struct range const r = products_of(differences_of(qi_input(model, node, 0)),
                                        differences_of(qi_input(model, node, 1)));
+    int const is_even = node->rounding == QI_ROUND_EVEN;
+    struct scaling s = {.y = c.y, .is_even = is_even};
     struct points points = {0};
+    if (is_even)
+        s.even = qi_even_pairs_of(model, node);
     *line = (qi_product_line){.a = c.a,
                               .b = c.b,
                               .centre = centre_of(r),
                               .y_flip = c.y.y_flip,
                               .lo = (int8_t)c.y.lo,
                               .hi = (int8_t)c.y.hi};
-    if (c.y.right == 0)
+    if (c.y.right <= 0)
         return 0;
-    find_points(&c.y, r, &points);
+    find_points(&s, r, &points);
     for (int k = 0; k <= 2 * REACH; k++) {
         int const away = k % 2 ? (k + 1) / 2 : -k / 2;
-        if (try_slope(&c.y, &points, (c.y.mult >> (c.y.right - 1)) + away, line))
+        if (try_slope(&c.y, &points, (int64_t)(c.y.mult >> (c.y.right - 1)) + away, line))
             return 1;
     }
     return 0;

@@ -5,7 +5,7 @@
  *
  * B and J 2^16 are multiples of 2^16. The products of all codes lie within 255^2 < 2^16 of each
  * other, so p minus a constant has 16 bits. The core's multiplier gives M; the jump stands for its
- * second rounding, whose ties go away from zero. (Rounding ONCE has none, and needs no jump.) Both
+ * second rounding, whose ties go away from zero. (Roundings ONCE and EVEN need no jump.) Both
  * are monotonic in p on each side of zero. So the line's codes are the core's if they are at the
  * ends of both sides, and around each of the core's steps, which bisection finds: at the first p of
  * each code, and at the p below it. These are bounds for B on each side.

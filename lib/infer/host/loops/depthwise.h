@@ -49,7 +49,8 @@ typedef enum qi_depthwise_tail {
     QI_DEPTHWISE_LEFT_CUT, /* as CUT, of sums 2^left: shift + fraction - left in -23..-1 */
     QI_DEPTHWISE_RIGHT,    /* shifts -31..-1, and the sum before a right shift always fits int32 */
     QI_DEPTHWISE_FINE,     /* as RIGHT, with a fraction */
-    QI_DEPTHWISE_ANY       /* any multiplier */
+    QI_DEPTHWISE_EVEN,     /* rounding EVEN, all channels have the constants of even.h */
+    QI_DEPTHWISE_ANY       /* any multiplier, of rounding TWICE or EVEN */
 } qi_depthwise_tail;
 
 /**
@@ -67,6 +68,8 @@ typedef struct qi_depthwise_group {
     int32_t zero_point, lo, hi;
     uint8_t y_flip;
     qi_depthwise_tail tail;
+    int32_t is_even;         /* rounding EVEN */
+    int64_t max_accumulator; /* largest |sum|, including the bias */
 } qi_depthwise_group;
 
 /** Some output columns of a group. */

@@ -64,16 +64,17 @@ typedef struct qi_product_line {
     int8_t lo, hi;
 } qi_product_line;
 
-/** Is add, sub or mul without left shifts, as qi_combine wants it? (fast_binary.c) */
-int qi_shifts_right(const qi_node *node);
+/** Is add, sub or mul without left shifts, as qi_combine wants it, or of rounding EVEN, which
+ * does not use it? (fast_binary.c) */
+int qi_binary_fits(const qi_node *node);
 qi_combine qi_combine_of(const qi_model *model, const qi_node *node);
 
 /** A sum or a product by the multiplier of a scaling, without its zero_point. */
 int32_t qi_scaled(const qi_scaling *s, int32_t acc);
 
 /**
- * How add, sub or mul of two runs of codes is computed: by a line, or else by qi_combine; of
- * rounding ONCE, code by code.
+ * How add, sub or mul of two runs of codes is computed: by a line, or else by qi_combine; of the
+ * roundings ONCE and EVEN, code by code.
  */
 typedef struct qi_binary {
     int32_t has_line;

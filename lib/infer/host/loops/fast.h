@@ -64,7 +64,8 @@ typedef struct qi_fast_call {
 /** A driver is a table entry. Its nodes have one output and at most QI_FAST_MAX_INPUTS inputs. */
 typedef struct qi_fast {
     const qi_kernel *kernel; /* the core's kernel that it replaces */
-    /** Can it run this (checked) node with the inner loops of isa? If not, the core runs it. */
+    /** Can it run this (checked) node, and its rounding, with the inner loops of isa? If not, the
+     * core runs it. */
     int (*accepts)(const qi_isa *isa, const qi_model *model, const qi_node *node);
     /** Bytes that pack fills. NULL: there is nothing to pack. */
     size_t (*packed_bytes)(const qi_isa *isa, const qi_model *model, const qi_node *node);
@@ -81,8 +82,7 @@ typedef struct qi_fast {
      * is. A tile then writes no byte of that input that it, or another tile, still has to read.
      */
     int in_place;
-    int is_wide;    /* for nodes that read or write values of more than a byte; else for bytes */
-    int takes_even; /* also for nodes of rounding QI_ROUND_EVEN */
+    int is_wide; /* for nodes that read or write values of more than a byte; else for bytes */
 } qi_fast;
 
 /** Run the tiles first..end - 1 of a node. */

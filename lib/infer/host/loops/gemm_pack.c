@@ -1,6 +1,7 @@
 /** Packs the weights of a layer and folds its zero points; see gemm.h and gemm_pack.h. */
 #include "infer/host/loops/gemm_pack.h"
 
+#include "infer/host/loops/even.h"
 #include "infer/host/loops/fast.h"
 #include "infer/host/loops/sum_line.h"
 
@@ -206,6 +207,21 @@ static int fill_lines(const struct panel *p, int32_t position, int32_t channel)
     return 1;
 }
 
+/** Write the constants of tail EVEN. */
+static void fill_even(const struct panel *p, int32_t position, int32_t channel)
+{
+    const qi_requant *r = &p->layer->requant;
+    int32_t *column = p->columns + position;
+    qi_even even;
+    qi_even_of(r->mult[channel * r->mult_step], shift_at(r, channel), p->layer->max_accumulator,
+               p->one_tail, &even);
+    fill_mult(p, position, even.mult);
+    column[QI_COLUMN_LEFT * p->room] = even.left;
+    column[QI_COLUMN_RIGHT * p->room] = even.right;
+    column[QI_COLUMN_EVEN_ADD * p->room] = even.add;
+    column[QI_COLUMN_EVEN_SPAN * p->room] = even.span;
+}
+
 /** Returns 0 if the tail has no constants for this channel. */
 static int fill_columns(const struct panel *p, int32_t position, int32_t channel)
 {
@@ -213,6 +229,8 @@ static int fill_columns(const struct panel *p, int32_t position, int32_t channel
     int32_t *column = p->columns + position;
     if (!p->one_tail)
         fill_offset(p, position, 0);
+    if (p->tail == QI_TAIL_EVEN)
+        fill_even(p, position, channel);
     if (r->rounding != QI_ROUND_TWICE)
         return 1;
     if (p->tail == QI_TAIL_LINE || p->tail == QI_TAIL_LINES)
@@ -322,10 +340,24 @@ static int is_right(const qi_gemm_layer *l)
     return 1;
 }
 
+/** Does every channel have the constants of tail EVEN? */
+static int fits_even(const qi_gemm_layer *l, const qi_panel_shape *s)
+{
+    const qi_requant *r = &l->requant;
+    qi_even even;
+    for (int32_t i = 0; i < l->channels; i++)
+        if (!qi_even_of(r->mult[i * r->mult_step], shift_at(r, i), l->max_accumulator, s->one_tail,
+                        &even))
+            return 0;
+    return 1;
+}
+
 static int32_t tail_of(const qi_gemm_layer *l, const qi_panel_shape *s)
 {
     if (l->requant.rounding == QI_ROUND_NONE)
         return QI_TAIL_SUMS;
+    if (l->requant.rounding == QI_ROUND_EVEN && fits_even(l, s))
+        return QI_TAIL_EVEN;
     if (l->requant.rounding != QI_ROUND_TWICE)
         return QI_TAIL_SCALAR;
     if (s->one_tail || !is_right(l))
@@ -375,6 +407,17 @@ void qi_requantize_row_scalar(const qi_packed *p, int32_t panel, int32_t lanes, 
         if (channel >= p->channels)
             continue;
         sums[i] = qi_requant_value(r, channel, sums[i]);
+    }
+}
+
+void qi_requantize_ties(const qi_packed *p, int32_t panel, int32_t lanes, int32_t first,
+                        uint32_t which, const int32_t *sums, int32_t *values)
+{
+    int32_t const room = qi_panel_room(p, panel), from = panel * p->panel_channels;
+    for (int32_t i = 0; i < lanes; i++) {
+        int32_t const channel = from + qi_panel_channel(room / lanes, lanes, first + i);
+        if (which >> i & 1 && channel < p->channels)
+            values[i] = qi_requant_value(&p->requant, channel, sums[i]);
     }
 }
 

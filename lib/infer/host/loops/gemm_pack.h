@@ -24,7 +24,8 @@ typedef struct qi_panel_shape {
     int32_t lanes;       /* int32 in a register */
     int32_t group;       /* consecutive k that one instruction sums */
     int32_t weight_size; /* bytes of a packed weight: 1, or 2 (and then c = Z_w) */
-    int32_t one_tail; /* the inner loop has the same tail for all multipliers of rounding TWICE */
+    int32_t
+        one_tail; /* NEON: one tail for all multipliers of rounding TWICE; EVEN: doubled (even.h) */
 } qi_panel_shape;
 
 /**
@@ -35,8 +36,9 @@ typedef struct qi_panel_shape {
  * - LINES: two lines a channel. Every n >= 1, and lines are found.
  * - TWICE: any multiplier.
  *
- * SCALAR is for the roundings DOUBLE and EVEN: one sum after the other. SUMS is for rounding NONE:
- * they do not; y holds int32 (gemm.h).
+ * Rounding EVEN has tail EVEN, if every channel has its constants (even.h). SCALAR is for the other
+ * layers of this rounding, and for rounding DOUBLE: one sum after the other. SUMS is for rounding
+ * NONE: they do not; y holds int32 (gemm.h).
  *
  * With a fraction f, sums are multiplied by 2^f first, and LATE_BIAS is added: the line's B, or the
  * file's bias.
@@ -45,6 +47,7 @@ typedef enum qi_gemm_tail {
     QI_TAIL_LINE,
     QI_TAIL_LINES,
     QI_TAIL_TWICE,
+    QI_TAIL_EVEN,
     QI_TAIL_SCALAR,
     QI_TAIL_SUMS
 } qi_gemm_tail;
@@ -90,8 +93,10 @@ enum {
     QI_COLUMN_NEGATIVE_OFFSET,
     QI_COLUMN_LATE_BIAS, /* with a fraction */
     QI_COLUMNS,
-    QI_COLUMN_RIGHT = QI_COLUMN_SHIFT, /* TWICE: the file's right shift */
-    QI_COLUMN_LEFT = QI_COLUMN_BOUND
+    QI_COLUMN_RIGHT = QI_COLUMN_SHIFT, /* TWICE: the file's right shift; EVEN: of h */
+    QI_COLUMN_LEFT = QI_COLUMN_BOUND,
+    QI_COLUMN_EVEN_ADD = QI_COLUMN_NEGATIVE_ADD,
+    QI_COLUMN_EVEN_SPAN = QI_COLUMN_NEGATIVE_OFFSET
 };
 
 enum { QI_PACKED_HEADER = 192 }; /* bytes, >= sizeof(qi_packed) */
@@ -126,6 +131,14 @@ static inline int32_t qi_panel_room(const qi_packed *p, int32_t i)
 
 /** SCALAR: turn one row of sums of a panel into values, in place, by the scalar function. */
 void qi_requantize_row_scalar(const qi_packed *p, int32_t panel, int32_t lanes, int32_t *sums);
+
+/**
+ * EVEN: take the values of the lanes that `which` has a bit for from the scalar function.
+ * @param first  the position of lane 0 in the panel
+ * @param sums   of the same lanes, before requantization
+ */
+void qi_requantize_ties(const qi_packed *p, int32_t panel, int32_t lanes, int32_t first,
+                        uint32_t which, const int32_t *sums, int32_t *values);
 
 /**
  * SUMS: store rows of a panel's sums, `stride` of them apart, for the first `channels` of its

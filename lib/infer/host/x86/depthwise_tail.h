@@ -26,6 +26,7 @@
 #define QI_HOST_X86_DEPTHWISE_TAIL_H
 
 #include "infer/host/loops/depthwise.h"
+#include "infer/host/loops/even.h"
 #include "infer/host/x86/intrinsics.h"
 
 #include <string.h>
@@ -39,14 +40,32 @@ typedef struct qi_depthwise_head {
     int32_t round[QI_DEPTHWISE_LANES];    /* RIGHT: 2^(n-1) */
     int64_t d[2][QI_DEPTHWISE_LANES / 2]; /* of a cut: for the even lanes, for the odd lanes */
     int32_t late_bias[QI_DEPTHWISE_LANES];
-    int32_t shift[QI_DEPTHWISE_LANES]; /* as in the file */
+    int32_t shift[QI_DEPTHWISE_LANES];     /* as in the file */
+    int32_t even_left[QI_DEPTHWISE_LANES]; /* EVEN; its right shift is in `right` */
+    int32_t even_add[QI_DEPTHWISE_LANES], even_span[QI_DEPTHWISE_LANES];
     int32_t rows, taps, tail, zero_point;
     int32_t fraction; /* CUT does not need it */
     int32_t left;     /* LEFT_CUT */
+    int32_t is_even;  /* rounding EVEN */
     int32_t spilled;  /* some weights are split in two */
     int8_t lo, hi;
     uint8_t y_flip, clamps; /* clamps: lo and hi are not those of int8 */
 } qi_depthwise_head;
+
+/** The constants of EVEN of lane i. */
+static inline void qi_depthwise_even(const qi_depthwise_group *group, int i,
+                                     qi_depthwise_head *head)
+{
+    qi_even even;
+    qi_even_of(group->mult[i], group->shift[i], group->max_accumulator, 0, &even);
+    head->mult[i] = even.mult;
+    if (i % 2)
+        head->mult_odd[i / 2] = even.mult;
+    head->even_left[i] = even.left;
+    head->right[i] = even.right;
+    head->even_add[i] = even.add;
+    head->even_span[i] = even.span;
+}
 
 /** The constants of CUT and LEFT_CUT of lane i. */
 static inline void qi_depthwise_cut(const qi_depthwise_group *group, int i, int n,
@@ -69,6 +88,7 @@ static inline void qi_depthwise_pack_head(const qi_depthwise_group *group, qi_de
     head->zero_point = group->zero_point;
     head->fraction = group->fraction;
     head->left = group->left;
+    head->is_even = group->is_even;
     head->lo = (int8_t)group->lo;
     head->hi = (int8_t)group->hi;
     head->y_flip = group->y_flip;
@@ -81,7 +101,9 @@ static inline void qi_depthwise_pack_head(const qi_depthwise_group *group, qi_de
         if (i % 2)
             head->mult_odd[i / 2] = group->mult[i];
         head->shift[i] = group->shift[i];
-        if (group->tail == QI_DEPTHWISE_ANY)
+        if (group->tail == QI_DEPTHWISE_EVEN)
+            qi_depthwise_even(group, i, head);
+        if (group->tail == QI_DEPTHWISE_EVEN || group->tail == QI_DEPTHWISE_ANY)
             continue;
         head->right[i] = n;
         head->round[i] = 1 << (n - 1);
@@ -90,19 +112,31 @@ static inline void qi_depthwise_pack_head(const qi_depthwise_group *group, qi_de
     }
 }
 
-/**
- * QI_DEPTHWISE_ANY: turn the sums of lanes from `first` on into code values, with the zero_point
- * added, by the scalar function.
- */
+/** The value of lane i, with the zero_point, by the scalar function. */
+static inline int32_t qi_depthwise_value(const qi_depthwise_head *head, int i, int32_t sum)
+{
+    int32_t const acc = sum * (1 << head->fraction) + head->late_bias[i];
+    int64_t const value = head->is_even ? qi_requantize_even(acc, head->mult[i], head->shift[i])
+                                        : qi_requantize(acc, head->mult[i], head->shift[i]);
+    return qi_saturate_i64(value + head->zero_point);
+}
+
+/** QI_DEPTHWISE_ANY: turn the sums of lanes from `first` on into values. */
 static inline void qi_depthwise_requantize(const qi_depthwise_head *head, int first, int lanes,
                                            int32_t *sums)
 {
-    for (int i = 0; i < lanes; i++) {
-        int32_t const acc = sums[i] * (1 << head->fraction) + head->late_bias[first + i];
-        sums[i] = qi_saturate_i64(
-            (int64_t)qi_requantize(acc, head->mult[first + i], head->shift[first + i]) +
-            head->zero_point);
-    }
+    for (int i = 0; i < lanes; i++)
+        sums[i] = qi_depthwise_value(head, first + i, sums[i]);
+}
+
+/** QI_DEPTHWISE_EVEN: the same for the lanes that `which` has a bit for. It is called seldom. */
+__attribute__((noinline)) static void qi_depthwise_ties(const qi_depthwise_head *head, int first,
+                                                        uint32_t which, const int32_t *sums,
+                                                        int32_t *values)
+{
+    for (int i = 0; which >> i; i++)
+        if (which >> i & 1)
+            values[i] = qi_depthwise_value(head, first + i, sums[i]);
 }
 
 #endif

@@ -125,8 +125,31 @@ __attribute__((noinline)) static vector requantize_rare(const qi_depthwise_head 
     return v_load(lane);
 }
 
+/** Rounding EVEN in lanes: even.h. */
+INLINE vector requantize_even(const struct tail *t, vector x)
+{
+    const qi_depthwise_head *head = t->head;
+    vector const s = V(sllv_epi32)(x, v_load(head->even_left + t->first));
+    vector const h = v_upper_halves(V(mul_epi32)(s, t->mult_even),
+                                    V(mul_epi32)(V(srli_epi64)(s, 32), t->mult_odd));
+    vector const low = V(add_epi32)(h, v_load(head->even_add + t->first));
+    vector const high = V(add_epi32)(low, v_load(head->even_span + t->first));
+    vector const value = v_shift_right32(low, t->right);
+    vector const y = V(add_epi32)(value, V(set1_epi32)(head->zero_point));
+    uint32_t const ties = v_different32(value, v_shift_right32(high, t->right));
+    if (!ties)
+        return y;
+    int32_t sums[LANES], values[LANES];
+    v_store(sums, x);
+    v_store(values, y);
+    qi_depthwise_ties(head, t->first, ties, sums, values);
+    return v_load(values);
+}
+
 INLINE vector requantize(const struct tail *t, vector x)
 {
+    if (t->kind == QI_DEPTHWISE_EVEN)
+        return requantize_even(t, x);
     if (t->kind == QI_DEPTHWISE_ANY)
         return requantize_rare(t->head, t->first, x);
     if (t->kind == QI_DEPTHWISE_LEFT_CUT)
@@ -313,7 +336,7 @@ INLINE void run_columns(const struct block *k, int stride)
             v[j] = requantize(&t, dot3(bias, &a[j], &b[j], &c[j], weights_at(k, head)));
         }
         v_store(y, packed(k->b->groups, v));
-        if (PARTS == 1) {
+        if (PARTS == 1 && k->kind != QI_DEPTHWISE_EVEN) { /* whose calls take registers */
             for (int j = 0; j < BLOCK; j++) {
                 a[j] = stride == 2 ? c[j] : b[j];
                 b[j] = c[j];
@@ -341,18 +364,17 @@ INLINE void run_columns(const struct block *k, int stride)
         _Pragma("GCC unroll 2") for (int part = 0; part < PARTS; part++) of_part(l, tail, part);   \
     }
 
-/** Four of them, and their table by tail. */
+/** One for each tail (FINE has that of ANY), and their table. */
 #define KINDS(name, type, of_part)                                                                 \
     KIND(name##_cut, type, of_part, QI_DEPTHWISE_CUT)                                              \
     KIND(name##_left_cut, type, of_part, QI_DEPTHWISE_LEFT_CUT)                                    \
     KIND(name##_right, type, of_part, QI_DEPTHWISE_RIGHT)                                          \
+    KIND(name##_even, type, of_part, QI_DEPTHWISE_EVEN)                                            \
     KIND(name##_any, type, of_part, QI_DEPTHWISE_ANY)                                              \
-    static void (*const name##_by_tail[])(const type *l) = {[QI_DEPTHWISE_CUT] = name##_cut,       \
-                                                            [QI_DEPTHWISE_LEFT_CUT] =              \
-                                                                name##_left_cut,                   \
-                                                            [QI_DEPTHWISE_RIGHT] = name##_right,   \
-                                                            [QI_DEPTHWISE_FINE] = name##_any,      \
-                                                            [QI_DEPTHWISE_ANY] = name##_any};
+    static void (*const name##_by_tail[])(const type *l) = {                                       \
+        [QI_DEPTHWISE_CUT] = name##_cut,     [QI_DEPTHWISE_LEFT_CUT] = name##_left_cut,            \
+        [QI_DEPTHWISE_RIGHT] = name##_right, [QI_DEPTHWISE_FINE] = name##_any,                     \
+        [QI_DEPTHWISE_EVEN] = name##_even,   [QI_DEPTHWISE_ANY] = name##_any};
 
 INLINE void run_stride_1(const qi_depthwise_block *b, int kind, int part)
 {

@@ -97,11 +97,44 @@ INLINE __m256i requantize_twice(const struct job *j, int room, int v, __m256i s)
     return _mm256_sub_epi32(_mm256_srav_epi32(x, right), up);
 }
 
-/** The tails that are rarely used: they work on rows of sums in memory. */
+/** EVEN: turn register v of each row of sums into values, in place. */
+static void requantize_even(const struct job *j, int rows, int room, int v,
+                            int32_t sums[][VECTORS * LANES])
+{
+    __m256i const left = column(j, QI_COLUMN_LEFT, room, v);
+    __m256i const right = column(j, QI_COLUMN_RIGHT, room, v);
+    __m256i const add = column(j, QI_COLUMN_EVEN_ADD, room, v);
+    __m256i const span = column(j, QI_COLUMN_EVEN_SPAN, room, v);
+    for (int r = 0; r < rows; r++) {
+        __m256i *at = (__m256i *)(void *)(sums[r] + v * LANES);
+        __m256i const s = _mm256_loadu_si256(at);
+        __m256i even, odd;
+        products(j, room, v, _mm256_sllv_epi32(s, left), &even, &odd);
+        __m256i const h = _mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xaa);
+        __m256i const low = _mm256_add_epi32(h, add), y = _mm256_srav_epi32(low, right);
+        __m256i const equal =
+            _mm256_cmpeq_epi32(y, _mm256_srav_epi32(_mm256_add_epi32(low, span), right));
+        uint32_t const ties = 0xffu ^ (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(equal));
+        _mm256_storeu_si256(at, y);
+        if (ties) {
+            int32_t before[LANES];
+            _mm256_storeu_si256((__m256i *)(void *)before, s);
+            qi_requantize_ties(j->packed, j->panel, LANES, v * LANES, ties, before,
+                               sums[r] + v * LANES);
+        }
+    }
+}
+
+/** The tails that have no lines: they work on rows of sums in memory. */
 __attribute__((noinline)) static void requantize_rows(const struct job *j, int rows, int vectors,
                                                       int32_t sums[][VECTORS * LANES])
 {
     int const room = vectors * LANES;
+    if (j->packed->tail == QI_TAIL_EVEN) {
+        for (int v = 0; v < vectors; v++)
+            requantize_even(j, rows, room, v, sums);
+        return;
+    }
     for (int r = 0; r < rows; r++) {
         if (j->packed->tail == QI_TAIL_SCALAR) {
             qi_requantize_row_scalar(j->packed, j->panel, LANES, sums[r]);

@@ -206,11 +206,44 @@ INLINE void store_lines(const struct panel *p, uint8_t *y, int rows, int vectors
     store(p, y, rows, vectors, sums);
 }
 
-/** Turn rows of sums into values, in place, by the tails that are rarely used. */
+/** EVEN: turn register v of each row of sums into values, in place. */
+static void requantize_even(const struct panel *p, int rows, int room, int v,
+                            int32_t sums[][VECTORS * LANES])
+{
+    __m512i const mult = column(p, QI_COLUMN_MULT, room, v);
+    __m512i const mult_odd = column(p, QI_COLUMN_MULT_ODD, room, v);
+    __m512i const left = column(p, QI_COLUMN_LEFT, room, v);
+    __m512i const right = column(p, QI_COLUMN_RIGHT, room, v);
+    __m512i const add = column(p, QI_COLUMN_EVEN_ADD, room, v);
+    __m512i const span = column(p, QI_COLUMN_EVEN_SPAN, room, v);
+    for (int r = 0; r < rows; r++) {
+        int32_t *at = sums[r] + v * LANES;
+        __m512i const s = _mm512_loadu_si512(at), x = _mm512_sllv_epi32(s, left);
+        __m512i const h = qi_high_words512(_mm512_mul_epi32(x, mult),
+                                           _mm512_mul_epi32(_mm512_srli_epi64(x, 32), mult_odd));
+        __m512i const low = _mm512_add_epi32(h, add);
+        __m512i const y = qi_srav512(low, right);
+        __m512i const high = _mm512_add_epi32(low, span);
+        uint32_t const ties = 0xffffu ^ _mm512_cmpeq_epi32_mask(y, qi_srav512(high, right));
+        _mm512_storeu_si512(at, y);
+        if (ties) {
+            int32_t before[LANES];
+            _mm512_storeu_si512(before, s);
+            qi_requantize_ties(p->packed, p->number, LANES, v * LANES, ties, before, at);
+        }
+    }
+}
+
+/** Turn rows of sums into values, in place, by the tails that have no lines. */
 static void requantize_rows(const struct panel *p, int rows, int vectors,
                             int32_t sums[][VECTORS * LANES])
 {
     int const room = vectors * LANES;
+    if (p->packed->tail == QI_TAIL_EVEN) {
+        for (int v = 0; v < vectors; v++)
+            requantize_even(p, rows, room, v, sums);
+        return;
+    }
     for (int r = 0; r < rows; r++) {
         if (p->packed->tail == QI_TAIL_SCALAR) {
             qi_requantize_row_scalar(p->packed, p->number, LANES, sums[r]);
@@ -223,7 +256,7 @@ static void requantize_rows(const struct panel *p, int rows, int vectors,
     }
 }
 
-/** The tails that are rarely used work on rows of sums in memory. */
+/** The tails that have no lines work on rows of sums in memory. */
 __attribute__((noinline)) static void store_others(const struct panel *p, uint8_t *y, int rows,
                                                    int vectors, int32_t sums[][VECTORS * LANES])
 {

@@ -98,6 +98,12 @@ INLINE vector v_signs32(vector a)
     return _mm256_srai_epi32(a, 31);
 }
 
+/** A bit for each lane in which a and b differ. */
+INLINE uint32_t v_different32(vector a, vector b)
+{
+    return 0xffu ^ (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpeq_epi32(a, b)));
+}
+
 /** The even lanes of one, the odd ones of the other. */
 INLINE vector v_even_odd(vector even, vector odd)
 {

@@ -84,6 +84,11 @@ INLINE vector v_signs32(vector a)
     return qi_sra512(a, 31);
 }
 
+INLINE uint32_t v_different32(vector a, vector b)
+{
+    return 0xffffu ^ _mm512_cmpeq_epi32_mask(a, b);
+}
+
 INLINE vector v_even_odd(vector even, vector odd)
 {
     return _mm512_mask_blend_epi32(0xaaaa, even, odd);
