@@ -172,7 +172,7 @@ void qi_binary_run(const qi_elementwise *inner, const qi_model *model, const qi_
                    size_t n)
 {
     if (!binary->has_line && node->rounding == QI_ROUND_EVEN) {
-        qi_even_pairs_run(model, node, a, b, y, n);
+        (node->kernel == &qi_kernel_mul ? qi_even_products : qi_even_sums)(model, node, a, b, y, n);
     } else if (!binary->has_line) {
         qi_combine const c = qi_combine_of(model, node);
         (c.y.once ? combine_once : inner->combine)(&c, a, b, y, n);

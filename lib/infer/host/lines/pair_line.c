@@ -96,7 +96,7 @@ static int fill_sums(const qi_model *model, const qi_node *node, struct sums *s)
         fill_operand(&s->c, 1, &s->of[1]);
         return 1;
     }
-    s->even = qi_even_pairs_of(model, node);
+    s->even = qi_even_sum_of(model, node);
     if (!s->even.is_fixed)
         return 0;
     int64_t const zero_point = s->even.zero_point * (INT64_C(1) << POSITION_BITS);

@@ -167,7 +167,7 @@ int qi_product_line_of_node(const qi_model *model, const qi_node *node, qi_produ
     struct scaling s = {.y = c.y, .is_even = is_even};
     struct points points = {0};
     if (is_even)
-        s.even = qi_even_pairs_of(model, node);
+        s.even = qi_even_product_of(model, node);
     *line = (qi_product_line){.a = c.a,
                               .b = c.b,
                               .centre = centre_of(r),
