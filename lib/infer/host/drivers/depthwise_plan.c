@@ -233,7 +233,7 @@ static void choose_tail(const struct layer *v, int32_t index, qi_depthwise_group
     int const left = least < 1 ? 1 - least : 0;
     int const cuts =
         v->requant.lo >= v->requant.zero_point && left <= f && most + left <= MOST_RIGHT;
-    group->left = cuts && !group->is_even ? left : 0;
+    group->left = cuts ? left : 0;
     if (group->is_even)
         group->tail = evens ? QI_DEPTHWISE_EVEN : QI_DEPTHWISE_ANY;
     else if (cuts)
