@@ -50,8 +50,8 @@ enum {
 
 /**
  * The name of a quantizer: "ema" (observed; for weights min and max), "tqt", "lsq"; for weights
- * also "dorefa", "weight_norm", "apot", "bwn", "twn", "fgq", "inq"; for activations also "pact",
- * "none"; or a user's own (quantizer.h).
+ * also "tqt_full", "lsq_full", "dorefa", "weight_norm", "apot", "bwn", "twn", "fgq", "inq"; for
+ * activations also "pact", "none"; or a user's own (quantizer.h).
  */
 typedef char qat_quantizer_name[QAT_QUANTIZER_NAME_MAX];
 
@@ -162,7 +162,8 @@ qat_quant_options qat_quant_observed(const qat_quant_options *options);
 typedef struct qat_qparams {
     float scale;        /* > 0 */
     int32_t zero_point; /* lo..hi */
-    int32_t lo, hi;     /* codes in use; weights do not use the lowest code of their type */
+    int32_t lo, hi;     /* codes in use; weights use the lowest code of their bits only with
+                           fewer than 8, and if their quantizer says so */
     float min, max;     /* nudged range: (lo - zero_point) scale, (hi - zero_point) scale */
     float inv; /* (hi - lo) / (max - min) before nudging; used by the per-channel formula */
     float tie; /* what is at most so many quanta below a tie counts as one, and goes up: 0 or

@@ -44,7 +44,8 @@ typedef struct qat_grid {
     int bits;
     int32_t lo, hi;
     bool weights;
-    bool symmetric;    /* zero_point in the middle: the range is [-m, m] */
+    bool symmetric;    /* zero_point in the middle: the range is [-m, m], or [-m - s, m] if the
+                          weights' lowest code is used (qat_quantizer.all_codes) */
     bool power_of_two; /* scales must be powers of two */
     size_t count; /* how many values have these parameters: in the channel, or in one sample of the
                      activation */
@@ -102,6 +103,8 @@ typedef struct qat_quantizer {
     const char *name; /* its name in recipes: at most 31 letters, digits and _ */
     bool weights; /* for weights; otherwise for activations. A quantizer for both needs two entries.
                    */
+    bool all_codes; /* weights of fewer than 8 bits use their lowest code too: 2^bits codes, not
+                       2^bits - 1 */
     const qat_observer *observer; /* NULL: qat_observer_min_max */
 
     /* Learned values: float numbers from which qat_qparams are made. */

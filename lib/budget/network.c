@@ -3,6 +3,7 @@
 
 #include "base/words.h"
 #include "fakequant/ops.h"
+#include "fakequant/quantizer.h"
 #include "fakequant/schemes.h"
 #include "finetune/pattern.h"
 #include "infer/model/qm_layout.h"
@@ -16,20 +17,20 @@
 
 enum { BITS_MOST = 8 };
 
-/** `list` bytes lie before the codes and say what they stand for. */
-static int64_t packed_bytes(const qat_shape *weights, int bits, size_t list)
+/** `list` bytes lie before the codes and say what they stand for; few: there are at most three. */
+static int64_t packed_bytes(const qat_shape *weights, int bits, size_t list, bool few)
 {
     size_t const rows = (size_t)weights->dims[0], row = qat_shape_count(weights) / rows;
     size_t bytes = list + rows * (bits < BITS_MOST ? qm_packed_row_bytes(bits, row) : row);
     size_t const trits = QM_MOST_TRITS + rows * qm_packed_row_bytes(QI_TRITS, row);
-    if (bits == 2 && !list && trits < bytes) /* else four codes are possible */
+    if (few && trits < bytes)
         bytes = trits;
     return (int64_t)((bytes + QM_ALIGNMENT - 1) / QM_ALIGNMENT * QM_ALIGNMENT);
 }
 
 int64_t budget_packed_bytes(const qat_shape *weights, int bits)
 {
-    return packed_bytes(weights, bits, 0);
+    return packed_bytes(weights, bits, 0, bits == 2);
 }
 
 /** Everything that is asked while items are found. */
@@ -217,13 +218,19 @@ static int own_weight_bits(const qat_node *wanted, const qat_node *quantizer)
     return is_few ? 2 : (int)quantizer->attrs[FQW_BITS];
 }
 
+/** Do weights of so many bits have three codes? Others of 2 bits have four. */
+static bool has_three_codes(const qat_node *wanted, int bits)
+{
+    return bits == 2 && wanted->op != &qat_op_dorefa_weights &&
+           wanted->op != &qat_op_tqt_full_weights && wanted->op != &qat_op_lsq_full_weights;
+}
+
 /** The codes of these schemes do not follow each other: so the file lists them. */
 static size_t list_bytes(const qat_node *wanted, int bits)
 {
     bool const is_listed = wanted->op == &qat_op_dorefa_weights ||
                            wanted->op == &qat_op_apot_weights || wanted->op == &qat_op_inq_weights;
-    bool const has_three = bits == 2 && wanted->op != &qat_op_dorefa_weights; /* -1, 0, 1 */
-    return is_listed && !has_three ? (size_t)1 << bits : 0;
+    return is_listed && !has_three_codes(wanted, bits) ? (size_t)1 << bits : 0;
 }
 
 static qat_status add_weights(const finder *f, qat_node *quantizer, qat_error *err)
@@ -245,7 +252,8 @@ static qat_status add_weights(const finder *f, qat_node *quantizer, qat_error *e
     net->layers[layer].weights = (int64_t)qat_shape_count(&quantizer->shape);
     for (int c = 0; c < item->n; c++)
         item->bytes[c] =
-            packed_bytes(&quantizer->shape, item->bits[c], list_bytes(wanted, item->bits[c]));
+            packed_bytes(&quantizer->shape, item->bits[c], list_bytes(wanted, item->bits[c]),
+                         has_three_codes(wanted, item->bits[c]));
     return t->kept ? QAT_OK : refuse_scheme(f, net->layers[layer].name, wanted->op, err);
 }
 

@@ -70,9 +70,15 @@ static cert_grid grid_of_scale(double scale, double lower, const cert_grid *kind
 
 /* ------------------------------------------------------------------ quantizers */
 
+/** The code of 0 of a symmetric grid, which may have one code more below it than above. */
+static int32_t middle_of(const cert_grid *g)
+{
+    return (g->lo + g->hi + 1) / 2;
+}
+
 static double steps_of(const cert_grid *g)
 {
-    return g->symmetric ? g->hi - (g->lo + g->hi) / 2 : g->hi - g->lo;
+    return g->symmetric ? g->hi - middle_of(g) : g->hi - g->lo;
 }
 
 static int bits_of(int32_t lo, int32_t hi)
@@ -129,11 +135,16 @@ static cert_grid grid_of_pact(const cert_seen *seen, const cert_grid *kind)
     return grid_of_scale((end - lower) / steps_of(kind), lower, kind);
 }
 
+static bool is_any(const char *name, const char *a, const char *b)
+{
+    return strcmp(name, a) == 0 || strcmp(name, b) == 0;
+}
+
 int cert_learned_values(const char *name, bool symmetric)
 {
     if (strcmp(name, "pact") == 0)
         return symmetric ? 0 : 1;
-    if (strcmp(name, "tqt") != 0 && strcmp(name, "lsq") != 0)
+    if (!is_any(name, "tqt", "tqt_full") && !is_any(name, "lsq", "lsq_full"))
         return 0;
     return symmetric ? 1 : 2;
 }
@@ -147,9 +158,9 @@ cert_grid cert_grid_of_quantizer(const char *name, cert_seen seen, bool symmetri
         return grid_of_wide(seen.min, seen.max, &kind);
     if (strcmp(name, "ema") == 0)
         return grid_of_range(seen.min, seen.max, &kind);
-    if (strcmp(name, "tqt") == 0)
+    if (is_any(name, "tqt", "tqt_full"))
         return grid_of_tqt(&seen, &kind);
-    if (strcmp(name, "lsq") == 0)
+    if (is_any(name, "lsq", "lsq_full"))
         return grid_of_lsq(&seen, &kind);
     if (strcmp(name, "pact") == 0)
         return grid_of_pact(&seen, &kind);
@@ -174,7 +185,7 @@ static double real_zero(const cert_grid *g, double scale)
 {
     if (g->empty)
         return g->lowest;
-    return g->symmetric ? (g->lo + g->hi) / 2 : fmin(fmax(g->lo - g->lower / scale, g->lo), g->hi);
+    return g->symmetric ? middle_of(g) : fmin(fmax(g->lo - g->lower / scale, g->lo), g->hi);
 }
 
 qat_status cert_check_grid(const cert *c, const char *name, const cert_grid *g, float scale,

@@ -240,12 +240,18 @@ static int bits_of(const cert *c, const cert_settings *s)
 
 static bool is_known(const char *quantizer)
 {
-    static const char *const known[] = {"ema", "tqt",    "lsq",         "bwn", "twn",
-                                        "inq", "dorefa", "weight_norm", "apot"};
+    static const char *const known[] = {"ema", "tqt", "tqt_full", "lsq",         "lsq_full", "bwn",
+                                        "twn", "inq", "dorefa",   "weight_norm", "apot"};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(known[i], quantizer) == 0)
             return true;
     return false;
+}
+
+/** Do these weights use the lowest code of their bits? */
+static bool has_lowest(const char *quantizer, int bits)
+{
+    return bits < 8 && (strcmp(quantizer, "tqt_full") == 0 || strcmp(quantizer, "lsq_full") == 0);
 }
 
 static qat_status check_form(cert_group *g)
@@ -255,7 +261,7 @@ static qat_status check_form(cert_group *g)
     int const bits = bits_of(g->c, g->w->settings);
     qat_layout const layout = g->c->source->quant.layout;
     snprintf(name, sizeof name, "%s/q", g->w->base);
-    cert_codes(layout, bits, true, &g->lo, &g->hi);
+    cert_codes(layout, bits, !has_lowest(g->w->settings->weights, bits), &g->lo, &g->hi);
     cert_part_name(unnamed, g->layer, "weights/q"); /* what weights without a name are called */
     qat_status st =
         cert_equal_text(g->c, g->w->base, "the name", *t->name ? t->name : unnamed, name);

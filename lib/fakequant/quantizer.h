@@ -34,7 +34,8 @@ enum { QZ_X, QZ_RANGE, QZ_LEARNED };
 enum { QZ_MIN, QZ_MAX, QZ_STEPS, QZ_MEAN_ABS, QZ_RANGE_VALUES };
 
 /** The built-in quantizers with learned ranges. */
-extern const qat_op qat_op_tqt, qat_op_tqt_weights, qat_op_lsq, qat_op_lsq_weights, qat_op_pact;
+extern const qat_op qat_op_tqt, qat_op_tqt_weights, qat_op_tqt_full_weights, qat_op_lsq,
+    qat_op_lsq_weights, qat_op_lsq_full_weights, qat_op_pact;
 /** The plain scheme with these ops; the rewrites use it if scales are powers of two. */
 extern const qat_op qat_op_ema_grid, qat_op_ema_grid_weights;
 

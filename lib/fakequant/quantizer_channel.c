@@ -23,7 +23,8 @@ qat_grid qat_grid_of(const qat_node *node)
                      .symmetric = weights && qat_weight_view_of(node).symmetric,
                      .power_of_two = node->attrs[QZ_POWER_OF_TWO] != 0,
                      .count = qat_shape_count(shape) / parts};
-    qat_code_range(layout, grid.bits, weights, &grid.lo, &grid.hi);
+    bool const all = qat_node_quantizer(node)->all_codes && grid.bits < 8;
+    qat_code_range(layout, grid.bits, weights && !all, &grid.lo, &grid.hi);
     return grid;
 }
 

@@ -23,10 +23,10 @@ double qat_grid_scale(const qat_grid *grid, double scale)
     return ldexp(1, part > 0.5 ? exponent : exponent - 1);
 }
 
-/** The code of 0 on a symmetric grid: lo..hi lie symmetrically around it. */
+/** The code of 0 on a symmetric grid: as many codes lie above it as below, or one more below. */
 static int32_t middle_of(const qat_grid *grid)
 {
-    return (grid->lo + grid->hi) / 2;
+    return (grid->lo + grid->hi + 1) / 2;
 }
 
 int32_t qat_grid_steps(const qat_grid *grid)

@@ -8,9 +8,9 @@
  * Gradients pass straight through the rounding. g = dL/dy. I, B, A are the sums of quantizer.h over
  * all values (rounding errors inside, g below, g above), and e = (y - x) / s:
  *
- *     symmetric, Z in the middle, P = hi - Z
+ *     symmetric, Z in the middle, P = hi - Z, N = Z - lo
  *
- *         dy/ds = e inside, -P below, P above       dL/ds = I + P (A - B)
+ *         dy/ds = e inside, -N below, P above       dL/ds = I + P A - N B
  *
  *     asymmetric, lower end a, Z = round(lo - a/s), n = hi - lo
  *
@@ -23,9 +23,12 @@
  *                                           D = s / (2^l + 2^k) dL/ds
  *     lsq    s              symmetric       s                               dL/ds g
  *            s, a           [a, a + n s]                                    dL/ds g, dL/da g
- *                           g = 1 / sqrt(N P),  P = n for asymmetric ranges
+ *                           g = 1 / sqrt(count P),  P = n for asymmetric ranges
  *     pact   the end t      asymmetric      t / n           dL/dt = A          a = 0
  *                           with two ends   2 t / n         dL/dt = A - B      a = -t
+ *
+ * For weights, N = P: their lowest code is not used, so that kernels may rely on -127. tqt_full and
+ * lsq_full are as published, and use it in weights of fewer than 8 bits: N = P + 1.
  *
  * If nothing below 0 was observed (after a ReLU), the lower end is 0 and stays there: tqt and lsq
  * are then the unsigned forms of the papers. So does the upper end of tqt if nothing above 0 was
@@ -45,8 +48,8 @@ static const double LN2 = 0.693147180559945309417;
 /** dL/ds at the current scale. */
 static double scale_gradient(const qat_grid *grid, const qat_range_sums *sums)
 {
-    double const steps = qat_grid_steps(grid);
-    return sums->inside + steps * (grid->symmetric ? sums->above - sums->below : sums->above);
+    double const above = qat_grid_steps(grid), below = grid->hi - grid->lo - above;
+    return sums->inside + above * sums->above - (grid->symmetric ? below * sums->below : 0);
 }
 
 /* ------------------------------------------------------------------ tqt */
@@ -213,17 +216,16 @@ static void pact_learn(const qat_grid *grid, const qat_statistics *seen, const q
 
 /* ------------------------------------------------------------------ entries */
 
-#define TQT(weights_)                                                                              \
+#define TQT(...)                                                                                   \
     {                                                                                              \
-        .name = "tqt", .weights = weights_, .learned_symmetric = 1, .learned_asymmetric = 2,       \
-        .start = tqt_start, .limit = tqt_limit, .choose = tqt_choose, .learn = tqt_learn,          \
-        .margin = 0.5f                                                                             \
+        __VA_ARGS__, .learned_symmetric = 1, .learned_asymmetric = 2, .start = tqt_start,          \
+                     .limit = tqt_limit, .choose = tqt_choose, .learn = tqt_learn, .margin = 0.5f  \
     }
-#define LSQ(weights_)                                                                              \
+#define LSQ(...)                                                                                   \
     {                                                                                              \
-        .name = "lsq", .weights = weights_, .learned_symmetric = 1, .learned_asymmetric = 2,       \
-        .start = lsq_start, .limit = lsq_limit, .rescale = lsq_rescale, .choose = lsq_choose,      \
-        .learn = lsq_learn                                                                         \
+        __VA_ARGS__, .learned_symmetric = 1, .learned_asymmetric = 2, .start = lsq_start,          \
+                     .limit = lsq_limit, .rescale = lsq_rescale, .choose = lsq_choose,             \
+                     .learn = lsq_learn                                                            \
     }
 
 static const qat_quantizer pact = {.name = "pact",
@@ -234,8 +236,12 @@ static const qat_quantizer pact = {.name = "pact",
                                    .choose = pact_choose,
                                    .learn = pact_learn,
                                    .margin = 0.5f};
-static const qat_quantizer tqt = TQT(false), tqt_weights = TQT(true), lsq = LSQ(false),
-                           lsq_weights = LSQ(true), grid_ema = {.name = "ema"},
+static const qat_quantizer tqt = TQT(.name = "tqt"), lsq = LSQ(.name = "lsq"),
+                           tqt_weights = TQT(.name = "tqt", .weights = true),
+                           lsq_weights = LSQ(.name = "lsq", .weights = true),
+                           tqt_full = TQT(.name = "tqt_full", .weights = true, .all_codes = true),
+                           lsq_full = LSQ(.name = "lsq_full", .weights = true, .all_codes = true),
+                           grid_ema = {.name = "ema"},
                            grid_ema_weights = {.name = "ema", .weights = true};
 
 static const qat_quant pact_quant = {.role = QAT_ROLE_QUANTIZER, .quantizer = &pact};
@@ -243,6 +249,8 @@ static const qat_quant tqt_quant = {.role = QAT_ROLE_QUANTIZER, .quantizer = &tq
                        tqt_weights_quant = {.role = QAT_ROLE_QUANTIZER, .quantizer = &tqt_weights},
                        lsq_quant = {.role = QAT_ROLE_QUANTIZER, .quantizer = &lsq},
                        lsq_weights_quant = {.role = QAT_ROLE_QUANTIZER, .quantizer = &lsq_weights},
+                       tqt_full_quant = {.role = QAT_ROLE_QUANTIZER, .quantizer = &tqt_full},
+                       lsq_full_quant = {.role = QAT_ROLE_QUANTIZER, .quantizer = &lsq_full},
                        grid_ema_quant = {.role = QAT_ROLE_QUANTIZER, .quantizer = &grid_ema},
                        grid_ema_weights_quant = {.role = QAT_ROLE_QUANTIZER,
                                                  .quantizer = &grid_ema_weights};
@@ -257,6 +265,10 @@ const qat_op qat_op_lsq =
     QAT_QUANTIZER_OP("lsq", "the range of an activation, by a learned step size", &lsq_quant);
 const qat_op qat_op_lsq_weights = QAT_QUANTIZER_OP(
     "lsq_weights", "the range of weights, by a learned step size", &lsq_weights_quant);
+const qat_op qat_op_tqt_full_weights =
+    QAT_QUANTIZER_OP("tqt_full_weights", "like tqt_weights, with the lowest code", &tqt_full_quant);
+const qat_op qat_op_lsq_full_weights =
+    QAT_QUANTIZER_OP("lsq_full_weights", "like lsq_weights, with the lowest code", &lsq_full_quant);
 const qat_op qat_op_ema_grid = QAT_QUANTIZER_OP(
     "ema_grid", "like fake_quant; the scale may be rounded up to a power of two", &grid_ema_quant);
 const qat_op qat_op_ema_grid_weights = QAT_QUANTIZER_OP(

@@ -452,7 +452,9 @@ static const qat_key keys[] = {
          "and max), tqt (trained log thresholds), lsq (learned step size), or the name of a "
          "plugin's quantizer"),
     TEXT(quant, weight_ranges, "auto", false,
-         "ranges of weights; auto: as ranges. Also: dorefa (through tanh, without 0), weight_norm "
+         "ranges of weights; auto: as ranges. Also: tqt_full and lsq_full (as tqt and lsq, with "
+         "the lowest code: four codes of 2 bits, not three), dorefa (through tanh, without 0), "
+         "weight_norm "
          "(mean 0, steps by the standard deviation), apot (the same, on sums of powers of "
          "two), bwn (binary), twn (ternary), fgq (ternary in "
          "groups of four), inq (powers of two, in stages)"),

@@ -244,7 +244,7 @@ static qat_status check_freezing(const rw_analysis *a, qat_error *err)
             !qat_is_quantizer_op(rw_quantizer_op(s->weights, s)))
             return qat_fail(err, QAT_ERR_ARGUMENT,
                             "%s: quant.freeze_threshold cannot freeze weights by %s, only those by "
-                            "ema, tqt, lsq or a plugin's quantizer",
+                            "ema, tqt, lsq, tqt_full, lsq_full or a plugin's quantizer",
                             node->name, qat_op_quantizer(s->weights)->name);
     }
     return QAT_OK;

@@ -100,7 +100,7 @@ layouts=$(sanitized int8 'uint8 int8')
 # Schemes to compare with: one magnitude a channel or tensor, and powers of two, run on integers ...
 sed '/^\[quant.layer/,$d; s/^bn_freeze_delay.*/bn_freeze_delay = 0/; s/^quant_delay.*//' ranges.ini >schemes.ini
 for layout in $layouts; do
-    for scheme in bwn twn inq dorefa weight_norm apot; do
+    for scheme in bwn twn inq dorefa weight_norm apot tqt_full; do
         run=$layout-$scheme
         check "$run: qat-train" "$tools/qat-train" schemes.ini --set "quant.layout=$layout" \
             --set "quant.weight_ranges=$scheme" --set train.epochs=1 --out "$run"
@@ -110,7 +110,7 @@ for layout in $layouts; do
 done
 
 # Normalised weights, with batch norms that use the statistics of the batch for most of the run.
-for scheme in dorefa weight_norm apot; do
+for scheme in dorefa weight_norm apot tqt_full lsq_full; do
     for layout in $layouts; do
         run=norms-$layout-$scheme
         check "$run: qat-train" "$tools/qat-train" schemes.ini --set quant.bn_freeze_delay=50 --set quant.weight_bits=2 \

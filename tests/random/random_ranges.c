@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { STREAM_RANGES = 23, STREAM_INPUT_BITS, STREAM_NORMALIZED };
+enum { STREAM_RANGES = 23, STREAM_INPUT_BITS, STREAM_NORMALIZED, STREAM_FULL };
 
 static bool chance(qat_rng *rng, uint32_t percent)
 {
@@ -111,6 +111,18 @@ static void choose_normalized(const random_net *net, qat_quant_options *o)
     }
 }
 
+/** Learned weights, a half of them with their lowest code. */
+static void choose_full(const random_net *net, qat_quant_options *o)
+{
+    qat_rng rng = qat_rng_at(net->seed, STREAM_FULL, net->index);
+    for (int i = -1; i < o->n_layers; i++) {
+        char *name = i < 0 ? o->weight_ranges : o->layers[i].weight_ranges;
+        bool const learned = !strcmp(name, "tqt") || !strcmp(name, "lsq");
+        if (chance(&rng, 50) && learned)
+            set_name(name, *name == 't' ? "tqt_full" : "lsq_full");
+    }
+}
+
 void random_net_choose_ranges(random_net *net)
 {
     qat_rng rng = qat_rng_at(net->seed, STREAM_RANGES, net->index);
@@ -134,6 +146,7 @@ void random_net_choose_ranges(random_net *net)
     }
     choose_input_bits(net, o);
     choose_normalized(net, o);
+    choose_full(net, o);
 }
 
 void random_net_make_narrow(random_net *net)

@@ -395,7 +395,7 @@ static bool has_one_magnitude(const qat_quant_options *o)
 /** lsq starts from s = 2 mean |x| / sqrt(P), with 8 bits many times what occurs: few codes then. */
 static bool has_few_codes(const qat_quant_options *o)
 {
-    return uses(o, "lsq") || has_one_magnitude(o);
+    return uses(o, "lsq") || uses(o, "lsq_full") || has_one_magnitude(o);
 }
 
 /** Was a bias clamped to int32? Export warns then that the layer is not the one that was trained.
@@ -775,6 +775,8 @@ static void check_coverage(void)
                                        "fold two_pass",
                                        "weights by tqt",
                                        "weights by lsq",
+                                       "weights by tqt_full",
+                                       "weights by lsq_full",
                                        "weights by bwn",
                                        "weights by twn",
                                        "packed, 1 bits, a list",

@@ -64,20 +64,20 @@ static void expect_published(const struct bench *b, const struct published *r, i
 
 enum { CHANNELS = 3, INNER = 75 };
 
-/* Weights in layout int8: a threshold, or step, for each channel; with and without powers of two.
- */
+/* Weights in layout int8: a threshold, or step, for each channel; with and without powers of two,
+ * with and without the lowest code. */
 START_TEST(test_symmetric_weights)
 {
-    static const int all_bits[] = {8, 4, 3};
-    bool const tqt = _i % 2 == 0, powers = _i / 2 % 2 == 0;
-    int const bits = all_bits[_i / 4];
-    char attrs[96];
+    static const int all_bits[] = {8, 4, 3, 2};
+    bool const tqt = _i % 2 == 0, powers = _i / 2 % 2 == 0, full = _i / 4 % 2 == 0;
+    int const bits = all_bits[_i / 8];
+    char attrs[96], op[32];
     float up[CHANNELS * INNER];
     struct published r;
-    double const half = ldexp(1, bits - 1);
+    double const half = ldexp(1, bits - 1), lowest = full && bits < 8 ? -half : 1 - half;
     snprintf(attrs, sizeof attrs, "bits=%d layout=int8 learn=1 power_of_two=%d", bits, powers);
-    struct bench const b =
-        bench_build(tqt ? "tqt_weights" : "lsq_weights", attrs, true, QAT_SHAPE(CHANNELS, INNER));
+    snprintf(op, sizeof op, "%s%s_weights", tqt ? "tqt" : "lsq", full ? "_full" : "");
+    struct bench const b = bench_build(op, attrs, true, QAT_SHAPE(CHANNELS, INNER));
     bench_fill(&b, 5, -1, 1);
     bench_observe(&b);
     for (int c = 0; c < CHANNELS; c++) /* somewhere inside the weights: some are clipped */
@@ -94,11 +94,12 @@ START_TEST(test_symmetric_weights)
         qat_qparams p;
         ck_assert_int_eq(qat_quantizer_qparams(b.q, c, &p, &err), QAT_OK);
         ck_assert_int_eq(p.zero_point, 0);
+        ck_assert_int_eq(p.lo, (int)lowest);
         expect_near((double)p.scale, s, 0, "scale");
         if (tqt)
-            reference_tqt(s, 1 - half, half - 1, x, u, INNER, &r);
+            reference_tqt(s, lowest, half - 1, x, u, INNER, &r);
         else
-            reference_lsq(s, half - 1, half - 1, INNER, x, u, INNER, &r);
+            reference_lsq(s, -lowest, half - 1, INNER, x, u, INNER, &r);
         if (!tqt)
             r.scale *= s / step; /* the power of two's factor */
         expect_published(&b, &r, c, (size_t)c * INNER, INNER);
@@ -365,7 +366,7 @@ int main(void)
     Suite *suite = suite_create("quantizer gradients");
     TCase *tc = tcase_create("gradients");
     tcase_add_checked_fixture(tc, bench_setup, bench_teardown);
-    tcase_add_loop_test(tc, test_symmetric_weights, 0, 12);
+    tcase_add_loop_test(tc, test_symmetric_weights, 0, 32);
     tcase_add_loop_test(tc, test_unsigned_activation, 0, 8);
     tcase_add_loop_test(tc, test_two_ends, 0, 8);
     tcase_add_test(tc, test_lsq_two_ends);

@@ -141,7 +141,8 @@ static float largest_error(const struct bench *b, size_t from, size_t n)
  * another value, and learns from then on. The others learn meanwhile. */
 START_TEST(test_channel_of_zeros)
 {
-    static const char *const ops[] = {"tqt_weights", "lsq_weights"};
+    static const char *const ops[] = {"tqt_weights", "lsq_weights", "tqt_full_weights",
+                                      "lsq_full_weights"};
     struct bench const b = bench_build(ops[_i], "layout=int8 learn=1", true, QAT_SHAPE(2, 8));
     float up[16];
     qat_qparams p;
@@ -281,7 +282,7 @@ int main(void)
     tcase_add_test(tc, test_zero_point_ties);
     tcase_add_test(tc, test_phases);
     tcase_add_test(tc, test_limits);
-    tcase_add_loop_test(tc, test_channel_of_zeros, 0, 2);
+    tcase_add_loop_test(tc, test_channel_of_zeros, 0, 4);
     tcase_add_loop_test(tc, test_activation_of_zeros, 0, 2);
     tcase_add_loop_test(tc, test_plain_activations, 0, 3);
     tcase_add_loop_test(tc, test_plain_weights, 0, 5);
