@@ -57,10 +57,12 @@ check "kept layers" budget kept --set "budget.flash=$most" --set 'budget.keep=@f
 is "the first layer" "$(of_layer kept conv1 weight_bits) $(of_layer kept conv1 weights_kept)" "8 1"
 is "one that [quant.layer] gives bits" "$(of_layer kept conv2 weight_bits) $(of_layer kept conv2 weights_kept)" "5 1"
 is "another one" "$(of_layer kept conv3 weights_kept)" 0
-for scheme in dorefa:4 dorefa:3 apot:4 inq:4 twn:2 bwn:2; do # a layer of a scheme, which has bits of its own
-    own=${scheme#*:}
+# a layer of a scheme, which has bits of its own
+for scheme in $(sanitized 'dorefa:3 tqt_full:2 bwn:2' 'dorefa:4 dorefa:3 apot:4 inq:4 tqt_full:2 lsq_full:2 twn:2 bwn:2'); do
+    own=${scheme#*:} asked=${scheme#*:}
+    case $scheme in bwn* | twn*) asked=8 ;; esac # they have 2, whatever is asked for
     check "conv2 by ${scheme%:*}" budget scheme --overwrite --set budget.flash=1M --set budget.keep=conv2 --set train.lr=0.001 \
-        --set "quant.layer conv2.weight_ranges=${scheme%:*}" --set "quant.layer conv2.weight_bits=$((own == 2 ? 8 : own))" \
+        --set "quant.layer conv2.weight_ranges=${scheme%:*}" --set "quant.layer conv2.weight_bits=$asked" \
         --set quant.quant_delay=0 --set quant.bn_freeze_delay=0
     is "it has $own bits" "$(of_layer scheme conv2 weight_bits)" "$own"
     check "its export" "$tools/qat-export" scheme/last.ckpt scheme.qm --samples 4
