@@ -45,7 +45,7 @@ enum {
      * alone do not show that two members changed places. tests/source/plugin_version.sh checks
      * this.
      */
-    QAT_PLUGIN_NUMBER = 33,
+    QAT_PLUGIN_NUMBER = 34,
 #define QAT_PLUGIN_COUNT_(name) +1
     QAT_PLUGIN_SIZES = 0 QAT_PLUGIN_STRUCTS(QAT_PLUGIN_COUNT_)
 #undef QAT_PLUGIN_COUNT_

@@ -48,7 +48,7 @@ float qat_histogram_centre(const qat_histogram *h, int bin);
 /** The codes into which a range will be divided. */
 typedef struct qat_code_grid {
     int32_t lo, hi;
-    bool symmetric; /* [-m, m], zero_point 0: int8 weights, 16-bit activations */
+    bool symmetric; /* [-m, m], zero_point 0: int8 weights, 16-bit activations. lo may be -hi - 1 */
 } qat_code_grid;
 
 /**

@@ -329,7 +329,7 @@ qat_status budget_meter_set(budget_meter *m, const budget_network *net, int item
     t->quantizer->attrs[FQW_BITS] = bits;
     budget_override_free(*override);
     *override = NULL;
-    return t->narrows ? budget_override_make(override, t->quantizer, err) : QAT_OK;
+    return t->narrows ? budget_override_make(override, t->quantizer, t->all_codes, err) : QAT_OK;
 }
 
 /* ------------------------------------------------------------------ rounding errors */

@@ -218,11 +218,16 @@ static int own_weight_bits(const qat_node *wanted, const qat_node *quantizer)
     return is_few ? 2 : (int)quantizer->attrs[FQW_BITS];
 }
 
+static bool has_all_codes(const qat_node *wanted)
+{
+    const qat_quantizer *quantizer = qat_node_quantizer(wanted);
+    return quantizer && quantizer->all_codes;
+}
+
 /** Do weights of so many bits have three codes? Others of 2 bits have four. */
 static bool has_three_codes(const qat_node *wanted, int bits)
 {
-    return bits == 2 && wanted->op != &qat_op_dorefa_weights &&
-           wanted->op != &qat_op_tqt_full_weights && wanted->op != &qat_op_lsq_full_weights;
+    return bits == 2 && wanted->op != &qat_op_dorefa_weights && !has_all_codes(wanted);
 }
 
 /** The codes of these schemes do not follow each other: so the file lists them. */
@@ -245,6 +250,7 @@ static qat_status add_weights(const finder *f, qat_node *quantizer, qat_error *e
     budget_tensor *t = &net->tensors[net->n_items - 1];
     const qat_node *input = codes_of(reader->inputs[0]);
     t->narrows = wanted->op != &qat_op_fake_quant_weights;
+    t->all_codes = has_all_codes(wanted);
     item->macs = net->layers[layer].macs;
     item->input = input ? net->item_of[input->index] : BUDGET_GIVEN;
     item->input_bits = input && input->op == &qat_op_fake_quant ? (int)input->attrs[FQ_BITS] : 8;

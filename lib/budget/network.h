@@ -14,6 +14,7 @@ typedef struct budget_tensor {
     bool weights;
     bool kept;
     bool narrows;        /* ranges that are not min and max: learned, or on a grid */
+    bool all_codes;      /* weights that use the lowest code of fewer than 8 bits */
     qat_node *quantizer; /* of weights; of an activation the first of its quantizers */
 } budget_tensor;
 
@@ -41,9 +42,9 @@ void budget_network_free(budget_network *net);
 
 /**
  * The bytes of weights in a .qm, packed: `bits` each; or five in a byte after a list of the codes,
- * as weights of 2 bits have three codes. Rows (by the first dimension) begin with a byte of their
- * own, and the whole begins at a multiple of 16. qm_pack (lib/convert) packs so, and takes fewer
- * bytes where a layer uses few of its codes.
+ * where weights of 2 bits have three codes (budget_item.bytes knows which have four). Rows (by the
+ * first dimension) begin with a byte of their own, and the whole begins at a multiple of 16.
+ * qm_pack (lib/convert) packs so, and takes fewer bytes where a layer uses few of its codes.
  */
 int64_t budget_packed_bytes(const qat_shape *weights, int bits);
 

@@ -10,15 +10,17 @@
 #include <stdlib.h>
 
 struct budget_override {
-    bool found;
+    bool found, all_codes;
     qat_qparams *channels;
     qat_histogram histogram;
 };
 
 qat_status budget_override_make(budget_override **override, const qat_node *quantizer,
-                                qat_error *err)
+                                bool all_codes, qat_error *err)
 {
     budget_override *o = calloc(1, sizeof *o);
+    if (o)
+        o->all_codes = all_codes;
     if (o)
         o->channels = calloc((size_t)qat_weight_view_of(quantizer).channels, sizeof *o->channels);
     *override = o;
@@ -27,6 +29,11 @@ qat_status budget_override_make(budget_override **override, const qat_node *quan
     budget_override_free(o);
     *override = NULL;
     return qat_out_of_memory(err, "budget");
+}
+
+bool budget_override_has_all_codes(const budget_override *override)
+{
+    return override->all_codes;
 }
 
 void budget_override_free(budget_override *override)
@@ -50,9 +57,10 @@ static qat_qparams choose(budget_override *o, const qat_node *node, const qat_we
     qat_histogram_begin(&o->histogram, all.min, all.max);
     for (int i = 0; i < view->outer; i++)
         qat_histogram_add(&o->histogram, x + qat_weight_run(view, i, channel), (size_t)view->inner);
-    qat_code_range((qat_layout)node->attrs[FQW_LAYOUT], (int)node->attrs[FQW_BITS], true, &grid.lo,
+    int const bits = (int)node->attrs[FQW_BITS];
+    qat_code_range((qat_layout)node->attrs[FQW_LAYOUT], bits, bits == 8 || !o->all_codes, &grid.lo,
                    &grid.hi);
-    int32_t const middle = codes.symmetric ? (grid.lo + grid.hi) / 2 : 0;
+    int32_t const middle = codes.symmetric ? (grid.lo + grid.hi + 1) / 2 : 0;
     codes.lo = grid.lo - middle;
     codes.hi = grid.hi - middle;
     qat_estimator_find("mse")->estimate(&o->histogram, &codes, 0, &range.min, &range.max);

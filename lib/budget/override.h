@@ -9,9 +9,13 @@
 
 typedef struct budget_override budget_override;
 
-/** The ranges for the weights that the quantizer read in the last forward, and its bits. */
+/**
+ * The ranges for the weights that the quantizer read in the last forward, and its bits.
+ * @param all_codes  with fewer than 8 bits they use the lowest code, too
+ */
 qat_status budget_override_make(budget_override **override, const qat_node *quantizer,
-                                qat_error *err);
+                                bool all_codes, qat_error *err);
+bool budget_override_has_all_codes(const budget_override *override);
 void budget_override_free(budget_override *override);
 /** Quantize what the node has read; call it after the node's forward. */
 void budget_override_apply(budget_override *override, qat_node *node);

@@ -9,6 +9,7 @@
 #include "base/bytes.h"
 #include "base/checksums/sha256.h"
 #include "base/files/file.h"
+#include "budget/override.h"
 #include "fakequant/ops.h"
 #include "recipe/archs.h"
 #include "recipe/recipe.h"
@@ -93,7 +94,8 @@ static qat_status digest_settings(const budget_meter *m, uint8_t digest[32], qat
         const qat_node *node = qat_graph_node(m->simulated, i);
         if (node->op != &qat_op_fake_quant && node->op != &qat_op_fake_quant_weights)
             continue;
-        qat_write_text(&w, "%s %d", node->name, m->overrides[i] != NULL);
+        const budget_override *o = m->overrides[i];
+        qat_write_text(&w, "%s %d", node->name, !o ? 0 : budget_override_has_all_codes(o) ? 2 : 1);
         for (int k = 0; node->op->attrs[k].name; k++)
             qat_write_text(&w, " %.9g", node->attrs[k]);
         qat_write_text(&w, "\n");

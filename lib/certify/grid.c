@@ -32,6 +32,12 @@ static double limited(double x)
     return x > most ? most : x < -most ? -most : x;
 }
 
+/** The code of 0 of a symmetric grid, which may have one code more below it than above. */
+static int32_t middle_of(const cert_grid *g)
+{
+    return (g->lo + g->hi + 1) / 2;
+}
+
 /** [min, max], which holds 0; of a symmetric one the larger end counts for both. */
 static cert_grid grid_of_range(double min, double max, const cert_grid *kind)
 {
@@ -42,7 +48,7 @@ static cert_grid grid_of_range(double min, double max, const cert_grid *kind)
     g.slack += 3 * CERT_U;
     g.empty = g.scale < (double)FLT_MIN;
     bool const has_exponent = g.power_of_two && bound > 0;
-    g.lowest = g.symmetric && g.lo + g.hi == 0 && !has_exponent ? 0 : g.lo;
+    g.lowest = g.symmetric && middle_of(&g) == 0 && !has_exponent ? 0 : g.lo;
     return g;
 }
 
@@ -69,12 +75,6 @@ static cert_grid grid_of_scale(double scale, double lower, const cert_grid *kind
 }
 
 /* ------------------------------------------------------------------ quantizers */
-
-/** The code of 0 of a symmetric grid, which may have one code more below it than above. */
-static int32_t middle_of(const cert_grid *g)
-{
-    return (g->lo + g->hi + 1) / 2;
-}
 
 static double steps_of(const cert_grid *g)
 {

@@ -50,6 +50,8 @@ qat_qparams qat_scale_qparams(const qat_grid *grid, double s, double a)
 qat_qparams qat_range_qparams(const qat_grid *grid, float min, float max)
 {
     float const bound = -min > max ? -min : max;
+    if (grid->symmetric && bound > 0 && grid->hi - grid->lo > 2 * qat_grid_steps(grid))
+        return qat_scale_qparams(grid, (double)bound / qat_grid_steps(grid), 0);
     bool const has_exponent = grid->power_of_two && bound > 0;
     if (grid->symmetric && middle_of(grid) == 0 && !has_exponent)
         return qat_choose_symmetric(bound, grid->hi);

@@ -27,8 +27,8 @@
  *     pact   the end t      asymmetric      t / n           dL/dt = A          a = 0
  *                           with two ends   2 t / n         dL/dt = A - B      a = -t
  *
- * For weights, N = P: their lowest code is not used, so that kernels may rely on -127. tqt_full and
- * lsq_full are as published, and use it in weights of fewer than 8 bits: N = P + 1.
+ * For weights, N = P: their lowest code is not used. (Without -128, NEON adds two products in 16
+ * bits.) tqt_full and lsq_full are as published, and use it with fewer than 8 bits: N = P + 1.
  *
  * If nothing below 0 was observed (after a ReLU), the lower end is 0 and stays there: tqt and lsq
  * are then the unsigned forms of the papers. So does the upper end of tqt if nothing above 0 was

@@ -2,6 +2,7 @@
 #include "ptq/histogram.h"
 #include "fakequant/range.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -37,8 +38,11 @@ float qat_histogram_centre(const qat_histogram *h, int bin)
 
 static qat_qparams params_of(const qat_code_grid *grid, float min, float max)
 {
+    float const bound = -min > max ? -min : max;
+    if (grid->symmetric && grid->lo < -grid->hi && bound / (float)grid->hi >= FLT_MIN)
+        return qat_given_qparams(bound / (float)grid->hi, 0, grid->lo, grid->hi);
     if (grid->symmetric)
-        return qat_choose_symmetric(-min > max ? -min : max, grid->hi);
+        return qat_choose_symmetric(bound, grid->hi);
     return qat_choose_qparams(min, max, grid->lo, grid->hi, true);
 }
 

@@ -20,18 +20,28 @@ int main(void)
 END
 # random ones, and every sixteenth of the others; of these the ones whose arena a small device holds
 { grep models/2 chosen.txt; grep -v models/2 chosen.txt | awk 'NR % 16 == 1'; } >some.txt
+n=0
+while read -r model; do # a folder for each: its source, with the answers
+    n=$((n + 1))
+    net=nets/$n
+    mkdir -p "$net"
+    echo "$model" >"$net/name"
+    "$tools/qat-export" "$model" "$net/net.c" >/dev/null && "$answers" "$model" net 20 >answers.c
+    bytes=$(sed -n 's/^#define NET_ARENA_BYTES \([0-9]*\).*/\1/p' "$net/net.h")
+    if [ "$bytes" -le 7000 ] && [ "$(wc -c <"$net/net.c")" -le 300000 ]; then
+        cat answers.c >>"$net/net.c"
+    else
+        rm -r "$net"
+    fi
+done <some.txt
 try() { # try <folder> <make's variables>: the networks that differ, and how many ran
     folder=$1
     shift
-    while read -r model; do
-        "$tools/qat-export" "$model" net.c >/dev/null && "$answers" "$model" net 20 >answers.c
-        bytes=$(sed -n 's/^#define NET_ARENA_BYTES \([0-9]*\).*/\1/p' net.h)
-        [ "$bytes" -le 7000 ] && [ "$(wc -c <net.c)" -le 300000 ] || continue
-        cat answers.c >>net.c
+    for net in nets/*; do
         rm -f run.elf
-        make -s -f "$examples/$folder/Makefile" run "$@" NET=net.c MAIN=main.c OUT=run.elf CFLAGS='-Os -I.' </dev/null >out.txt 2>&1 || echo "$model: $(tail -n 2 out.txt)"
+        make -s -f "$examples/$folder/Makefile" run "$@" NET=$net/net.c MAIN=main.c OUT=run.elf CFLAGS="-Os -I$net -I." </dev/null >out.txt 2>&1 || echo "$(cat "$net/name"): $(tail -n 2 out.txt)"
         echo ran >>ran.txt
-    done <some.txt
+    done
 }
 device() { # device <name> <emulator> <compiler> <folder> <make's variables>
     name=$1 emulator=$2 compiler=$3

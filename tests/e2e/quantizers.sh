@@ -97,10 +97,10 @@ check "its evaluation" "$tools/qat-eval" floating/last.ckpt "${plugin[@]}" --jso
 has "is a simulation, and says so" '"simulated_top1": .*"left_in_float": "conv2"' out.txt
 
 layouts=$(sanitized int8 'uint8 int8')
-# Schemes to compare with: one magnitude a channel or tensor, and powers of two, run on integers ...
+# Schemes to compare with, and a learned range with the lowest code, run on integers ...
 sed '/^\[quant.layer/,$d; s/^bn_freeze_delay.*/bn_freeze_delay = 0/; s/^quant_delay.*//' ranges.ini >schemes.ini
 for layout in $layouts; do
-    for scheme in bwn twn inq dorefa weight_norm apot tqt_full; do
+    for scheme in $(sanitized 'twn inq apot' 'bwn twn inq dorefa weight_norm apot tqt_full'); do
         run=$layout-$scheme
         check "$run: qat-train" "$tools/qat-train" schemes.ini --set "quant.layout=$layout" \
             --set "quant.weight_ranges=$scheme" --set train.epochs=1 --out "$run"
@@ -109,8 +109,8 @@ for layout in $layouts; do
     done
 done
 
-# Normalised weights, with batch norms that use the statistics of the batch for most of the run.
-for scheme in dorefa weight_norm apot tqt_full lsq_full; do
+# Normalised weights, and four codes of 2 bits, with batch norms that use the statistics of the batch for most of the run.
+for scheme in $(sanitized 'dorefa lsq_full' 'dorefa weight_norm apot tqt_full lsq_full'); do
     for layout in $layouts; do
         run=norms-$layout-$scheme
         check "$run: qat-train" "$tools/qat-train" schemes.ini --set quant.bn_freeze_delay=50 --set quant.weight_bits=2 \
@@ -151,11 +151,11 @@ refuses "batch norm that moves frozen weights" 2 'conv1: inq freezes folded weig
 
 # Training on integers: the forward pass is the engine's, byte for byte. Without a delay only codes are kept.
 for layout in $layouts; do
-    for ranges in tqt lsq pact three_sigma ema,quant.power_of_two=yes; do
+    for ranges in tqt lsq lsq_full pact three_sigma ema,quant.power_of_two=yes; do
         delay=$([ $layout = int8 ] && echo 0 || echo 10)
         run=integer-$layout-$ranges
         settings=(--set "quant.layout=$layout" --set quant.forward=integer --set quant.input_bits=3 --set quant.quant_delay=$delay)
-        for setting in $(tr , ' ' <<<"quant.activation_ranges=$ranges"); do
+        for setting in $(tr , ' ' <<<"quant.activation_ranges=${ranges%_full}"); do
             settings+=(--set "$setting")
         done
         case $ranges in pact) by=tqt ;; *) by=${ranges%%,*} ;; esac

@@ -3,6 +3,7 @@
  * requantize, logistic, tanh, add, sub, mul, pools, mean, softmax. The variants run natively if the
  * processor has the instructions, and always through SIMDe.
  */
+#include "common/slow.h"
 #include "common/suite.h"
 #include "infer/host/lines/code_lines.h"
 #include "infer/host/lines/pair_line.h"
@@ -479,12 +480,7 @@ static uint8_t *core_of_pairs(const one_node *n)
 
 static uint8_t of_line[PAIRS];
 
-/** How many lines are compared. Under an emulator or the sanitizers each takes ten times as long. */
-#if defined(__SANITIZE_ADDRESS__) || !defined(__x86_64__)
-enum { LINES = 40 };
-#else
-enum { LINES = 400 };
-#endif
+enum { LINES = TEST_IS_SLOW ? 40 : 400 };
 
 /** A line that is found gives the core's codes, by its definition; and most nodes have one. */
 static void check_lines_of_sums(build_fn *build, const qi_kernel *const kernels[2], uint64_t seed)

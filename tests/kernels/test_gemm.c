@@ -18,6 +18,7 @@
  */
 #include "kernels/kernel_test.h"
 
+#include "common/slow.h"
 #include "infer/host/loops/fast.h"
 #include "infer/host/loops/gemm.h"
 #include "kernels/variants.h"
@@ -474,7 +475,7 @@ int main(int argc, char **argv)
     static struct test_case c;
     static struct tally tallies[16];
     uint64_t const seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 20261121;
-    int const rounds = argc > 2 ? atoi(argv[2]) : 2000;
+    int const rounds = argc > 2 ? atoi(argv[2]) : TEST_IS_SLOW ? 500 : 2000;
     kt_rng rng = {seed * 2 + 1};
     int failed = 0;
     printf("seed %llu\n", (unsigned long long)seed);

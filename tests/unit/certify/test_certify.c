@@ -822,6 +822,25 @@ START_TEST(test_zeros_by_powers_of_two)
 }
 END_TEST
 
+/** The same with a learned range and the lowest code, which is not the code of 0. */
+START_TEST(test_zeros_with_all_codes)
+{
+    static const char *const ranges[] = {"tqt_full", "lsq_full"};
+    struct net net, *n = &net;
+    qat_error err;
+    qat_certificate c;
+    qat_quant_options o = qat_quant_defaults();
+    o.layout = QAT_LAYOUT_INT8;
+    o.weight_bits = 2;
+    strcpy(o.weight_ranges, ranges[_i]);
+    make_with(n, &o, QAT_PROFILE_PAPER, NULL);
+    memset(qat_graph_find(n->training, "wide/weights")->value, 0, 4 * sizeof(float));
+    freeze_again(n);
+    ck_assert_msg(certify(n, &c, &err) == QAT_OK, "%s", err.message);
+    unmake(n);
+}
+END_TEST
+
 /** An op of a plugin that only passes codes on, but is not in the file and no view. */
 START_TEST(test_left_out)
 {
@@ -898,6 +917,7 @@ int main(void)
     tcase_add_test(tcase, test_bias_near_a_tie);
     tcase_add_loop_test(tcase, test_signs_of_zeros, 0, 2);
     tcase_add_test(tcase, test_zeros_by_powers_of_two);
+    tcase_add_loop_test(tcase, test_zeros_with_all_codes, 0, 2);
     tcase_add_test(tcase, test_left_out);
     tcase_add_test(tcase, test_rows_that_are_no_constant);
     tcase_add_test(tcase, test_near_code);

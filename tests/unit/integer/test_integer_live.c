@@ -427,14 +427,16 @@ END_TEST
 /** The gradients of learned ranges after some steps: of the activation, and of all weights. */
 static int learned_gradients(qat_forward forward, int number, float *to)
 {
-    static const char *const quantizers[] = {"tqt", "lsq"};
+    static const char *const quantizers[] = {"tqt", "lsq"}, *const of_weights[] = {"tqt", "lsq",
+                                                                                   "tqt_full",
+                                                                                   "lsq_full"};
     struct net n = {0};
     int count = 0;
     qat_quant_options o = options_of(number & 1, number & 2 ? QAT_LAYOUT_INT8 : QAT_LAYOUT_UINT8);
     o.forward = forward;
     o.weight_bits = o.activation_bits = 4; /* with fractions: both forwards have the same codes */
     o.learn_delay = 1;
-    strcpy(o.weight_ranges, quantizers[number >> 2 & 1]);
+    strcpy(o.weight_ranges, of_weights[number >> 2]);
     strcpy(o.activation_ranges, quantizers[number >> 2 & 1]);
     build_with(&n, &o, false);
     for (int step = 0; step < 3; step++) {
@@ -525,7 +527,7 @@ int main(void)
     tcase_add_test(tcase, test_notes_of_reals);
     tcase_add_test(tcase, test_a_step_on_integers_takes_less_memory);
     tcase_add_test(tcase, test_gradients_from_codes_alone);
-    tcase_add_loop_test(tcase, test_gradients_of_learned_ranges, 0, 8);
+    tcase_add_loop_test(tcase, test_gradients_of_learned_ranges, 0, 16);
     tcase_add_test(tcase, test_refused);
     suite_add_tcase(suite, tcase);
     return test_run_suite(suite);
