@@ -3,13 +3,13 @@
  * requantize, logistic, tanh, add, sub, mul, pools, mean, softmax. The variants run natively if the
  * processor has the instructions, and always through SIMDe.
  */
-#include "common/slow.h"
 #include "common/suite.h"
 #include "infer/host/lines/code_lines.h"
 #include "infer/host/lines/pair_line.h"
 #include "infer/host/lines/product_line.h"
 #include "kernels/one_node.h"
 #include "kernels/variants.h"
+#include "slow.h"
 
 #include <check.h>
 #include <stdio.h>

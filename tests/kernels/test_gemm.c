@@ -18,10 +18,10 @@
  */
 #include "kernels/kernel_test.h"
 
-#include "common/slow.h"
 #include "infer/host/loops/fast.h"
 #include "infer/host/loops/gemm.h"
 #include "kernels/variants.h"
+#include "slow.h"
 
 enum { MOST_ROWS = 64, MOST_DEPTH = 1100, MOST_CHANNELS = 140, GUARD = 0xa5, MARGIN = 64 };
 

@@ -5,11 +5,11 @@
  * without a fault (run this under ASan and UBSan). Also tests files that are not files.
  */
 #include "common/fail_alloc.h"
-#include "common/slow.h"
 #include "common/suite.h"
 #include "common/temp.h"
 #include "infer/host/host.h"
 #include "infer/model/qm_layout.h"
+#include "slow.h"
 #include "unit/infer/test_infer_build.h"
 
 #include <check.h>
