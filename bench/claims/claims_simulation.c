@@ -110,7 +110,7 @@ static qat_status compare_lowest(const claims_net *net, const claims_answers *ba
     struct lowest l = {0};
     claims_answers other;
     if (net->restored->checkpoint->quant.layout != QAT_LAYOUT_UINT8)
-        return QAT_OK; /* symmetric codes have no use for it */
+        return QAT_OK; /* the comparison is of asymmetric ranges */
     qat_status const st = claims_ask_simulation(net, visit_lowest, &l, &other, err);
     if (!st) {
         printf(

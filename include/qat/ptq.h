@@ -48,7 +48,8 @@ float qat_histogram_centre(const qat_histogram *h, int bin);
 /** The codes into which a range will be divided. */
 typedef struct qat_code_grid {
     int32_t lo, hi;
-    bool symmetric; /* [-m, m], zero_point 0: int8 weights, 16-bit activations. lo may be -hi - 1 */
+    bool symmetric; /* zero_point 0, m = scale hi: int8 weights, 16-bit activations. lo is -hi, or
+                       -hi - 1: of 16-bit activations, and of weights that use all codes */
 } qat_code_grid;
 
 /**

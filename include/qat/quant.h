@@ -162,8 +162,8 @@ qat_quant_options qat_quant_observed(const qat_quant_options *options);
 typedef struct qat_qparams {
     float scale;        /* > 0 */
     int32_t zero_point; /* lo..hi */
-    int32_t lo, hi;     /* codes in use; weights use the lowest code of their bits only with
-                           fewer than 8, and if their quantizer says so */
+    int32_t lo, hi;     /* codes in use; weights use the lowest code only with fewer than 8
+                           bits, and only by some quantizers */
     float min, max;     /* nudged range: (lo - zero_point) scale, (hi - zero_point) scale */
     float inv; /* (hi - lo) / (max - min) before nudging; used by the per-channel formula */
     float tie; /* what is at most so many quanta below a tie counts as one, and goes up: 0 or

@@ -174,8 +174,8 @@ double qat_grid_scale(const qat_grid *grid, double scale);
 qat_qparams qat_scale_qparams(const qat_grid *grid, double s, double a);
 /**
  * Parameters from [min, max], nudged so that 0 is exact (qat_choose_qparams). A symmetric grid uses
- * the larger of both ends, which becomes the highest code. The scale is a power of two if the grid
- * wants that.
+ * the larger of both ends, so that no value is cut; with the lowest code, max lies on hi or min on
+ * lo. The scale is a power of two if the grid wants that.
  */
 qat_qparams qat_range_qparams(const qat_grid *grid, float min, float max);
 /** The largest code minus zero_point on a symmetric grid; on others, hi - lo. */

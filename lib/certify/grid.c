@@ -94,7 +94,8 @@ static cert_grid grid_of_tqt(const cert_seen *seen, const cert_grid *kind)
 {
     cert_grid from = *kind;
     double const codes = exp2(bits_of(kind->lo, kind->hi) - (kind->symmetric ? 1 : 0));
-    double const stretch = codes / steps_of(kind);
+    double const below = middle_of(kind) - kind->lo; /* of a symmetric one: -t is its lowest code */
+    double const stretch = codes / (kind->symmetric ? below : steps_of(kind));
     double up = seen->max, down = kind->symmetric ? 0 : -seen->min;
     if (seen->min == 0 && seen->max == 0)
         return grid_of_range(0, 0, kind);

@@ -38,9 +38,7 @@ qat_status cert_refuse_scale(const cert_group *g, double expected)
                     (double)g->scale, expected);
 }
 
-/* ------------------------------------------------------------------ nearest codes: ema, tqt, lsq,
- * tqt_full, lsq_full
- */
+/* ------------------------------------------------------------------ nearest codes */
 
 static const float *group_values(const cert_group *g, const char *part, int *n)
 {

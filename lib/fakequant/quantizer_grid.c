@@ -50,8 +50,9 @@ qat_qparams qat_scale_qparams(const qat_grid *grid, double s, double a)
 qat_qparams qat_range_qparams(const qat_grid *grid, float min, float max)
 {
     float const bound = -min > max ? -min : max;
-    if (grid->symmetric && bound > 0 && grid->hi - grid->lo > 2 * qat_grid_steps(grid))
-        return qat_scale_qparams(grid, (double)bound / qat_grid_steps(grid), 0);
+    int32_t const above = qat_grid_steps(grid), below = grid->hi - grid->lo - above;
+    if (grid->symmetric && bound > 0 && below > above)
+        return qat_scale_qparams(grid, fmax((double)max / above, -(double)min / below), 0);
     bool const has_exponent = grid->power_of_two && bound > 0;
     if (grid->symmetric && middle_of(grid) == 0 && !has_exponent)
         return qat_choose_symmetric(bound, grid->hi);

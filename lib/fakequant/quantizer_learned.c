@@ -36,8 +36,9 @@
  * (quantizer.c). With power_of_two, s is rounded up to a power of two. Gradients treat this as a
  * factor: d s(s0) / d s0 = s / s0. For tqt these are the paper's gradients.
  *
- * tqt and pact start from the observed ends, lsq from s = 2 mean|x| / sqrt(P); an asymmetric lsq
- * with two ends starts from the ends. Weight decay draws the ends of pact to 0, as in the paper.
+ * tqt and pact start from the observed ends (tqt_full: t is the larger one), lsq from s = 2 mean|x|
+ * / sqrt(P); an asymmetric lsq with two ends starts from the ends. Weight decay draws the ends of
+ * pact to 0, as in the paper.
  */
 #include "fakequant/quantizer.h"
 
@@ -45,11 +46,17 @@
 
 static const double LN2 = 0.693147180559945309417;
 
+/** Steps from 0 to the lowest code of a symmetric grid. */
+static double steps_below(const qat_grid *grid)
+{
+    return grid->hi - grid->lo - qat_grid_steps(grid);
+}
+
 /** dL/ds at the current scale. */
 static double scale_gradient(const qat_grid *grid, const qat_range_sums *sums)
 {
-    double const above = qat_grid_steps(grid), below = grid->hi - grid->lo - above;
-    return sums->inside + above * sums->above - (grid->symmetric ? below * sums->below : 0);
+    double const above = qat_grid_steps(grid) * sums->above;
+    return sums->inside + above - (grid->symmetric ? steps_below(grid) * sums->below : 0);
 }
 
 /* ------------------------------------------------------------------ tqt */
@@ -73,8 +80,9 @@ static double tqt_end(const qat_grid *grid, const qat_statistics *seen, const fl
 
 static void tqt_start(const qat_grid *grid, const qat_statistics *seen, float *learned)
 {
+    /* so that hi is the observed end; with the lowest code, that this is -t */
     double const stretch =
-        tqt_codes(grid) / qat_grid_steps(grid); /* so that hi is the observed end */
+        tqt_codes(grid) / (grid->symmetric ? steps_below(grid) : qat_grid_steps(grid));
     double upper = (double)seen->max, lower = -(double)seen->min;
     if (grid->symmetric) {
         upper = fmax(upper, lower);

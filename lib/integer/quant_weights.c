@@ -86,7 +86,7 @@ int qat_weight_bits(const qat_node *weights, qat_layout layout)
     int32_t lo, hi;
     qat_qparams const p = qat_weight_qparams(weights, 0);
     for (int bits = 2; bits < 8; bits++) {
-        qat_code_range(layout, bits, false, &lo, &hi); /* of weights some have the lowest code */
+        qat_code_range(layout, bits, false, &lo, &hi); /* some weights use the lowest code */
         if (p.lo >= lo && p.hi <= hi)
             return bits;
     }

@@ -2,7 +2,6 @@
 #include "ptq/histogram.h"
 #include "fakequant/range.h"
 
-#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -38,12 +37,11 @@ float qat_histogram_centre(const qat_histogram *h, int bin)
 
 static qat_qparams params_of(const qat_code_grid *grid, float min, float max)
 {
-    float const bound = -min > max ? -min : max;
-    if (grid->symmetric && grid->lo < -grid->hi && bound / (float)grid->hi >= FLT_MIN)
-        return qat_given_qparams(bound / (float)grid->hi, 0, grid->lo, grid->hi);
-    if (grid->symmetric)
-        return qat_choose_symmetric(bound, grid->hi);
-    return qat_choose_qparams(min, max, grid->lo, grid->hi, true);
+    if (!grid->symmetric)
+        return qat_choose_qparams(min, max, grid->lo, grid->hi, true);
+    qat_qparams const p = qat_choose_symmetric(-min > max ? -min : max, grid->hi);
+    bool const all = grid->lo < -grid->hi && grid->hi < INT16_MAX; /* weights that use all codes */
+    return all && p.max > 0 ? qat_given_qparams(p.scale, 0, grid->lo, grid->hi) : p;
 }
 
 void qat_histogram_filled_of(qat_histogram_filled *f, const qat_histogram *h)

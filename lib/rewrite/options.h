@@ -8,7 +8,7 @@
 qat_status qat_quant_check(const qat_quant_options *options, qat_error *err);
 /**
  * Can forward = integer compute tensors of this quantizer: does each value get the nearest code? Of
- * the built-in ones these are ema, tqt, lsq and pact. An empty name is ema.
+ * the built-in ones these are ema, tqt, lsq, tqt_full, lsq_full and pact. An empty name is ema.
  */
 bool qat_quant_has_integers(const char *quantizer);
 /**

@@ -26,7 +26,11 @@ while read -r model; do # a folder for each: its source, with the answers
     net=nets/$n
     mkdir -p "$net"
     echo "$model" >"$net/name"
-    "$tools/qat-export" "$model" "$net/net.c" >/dev/null && "$answers" "$model" net 20 >answers.c
+    if ! { "$tools/qat-export" "$model" "$net/net.c" >/dev/null && "$answers" "$model" net 20 >answers.c; }; then
+        not_ok "$model: no source"
+        rm -r "$net"
+        continue
+    fi
     bytes=$(sed -n 's/^#define NET_ARENA_BYTES \([0-9]*\).*/\1/p' "$net/net.h")
     if [ "$bytes" -le 7000 ] && [ "$(wc -c <"$net/net.c")" -le 300000 ]; then
         cat answers.c >>"$net/net.c"

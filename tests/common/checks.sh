@@ -9,7 +9,7 @@ export LC_ALL=C # numbers have a decimal point, and names are sorted by their by
 echo leak:libfontconfig >"$work/.leaks"
 export LSAN_OPTIONS=suppressions=$work/.leaks:print_suppressions=0
 
-# sanitized <in this case> <else>: under the sanitizers trainings are shorter, and reach no accuracy
+# sanitized <in this case> <else>: under the sanitizers trainings are shorter, reach no accuracy, and fewer cases run
 sanitized() {
     if [ "${QAT_SANITIZE:-none}" != none ]; then echo "$1"; else echo "$2"; fi
 }

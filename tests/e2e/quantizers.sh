@@ -100,7 +100,7 @@ layouts=$(sanitized int8 'uint8 int8')
 # Schemes to compare with, and a learned range with the lowest code, run on integers ...
 sed '/^\[quant.layer/,$d; s/^bn_freeze_delay.*/bn_freeze_delay = 0/; s/^quant_delay.*//' ranges.ini >schemes.ini
 for layout in $layouts; do
-    for scheme in $(sanitized 'twn inq apot' 'bwn twn inq dorefa weight_norm apot tqt_full'); do
+    for scheme in $(sanitized 'bwn twn inq apot tqt_full' 'bwn twn inq dorefa weight_norm apot tqt_full'); do
         run=$layout-$scheme
         check "$run: qat-train" "$tools/qat-train" schemes.ini --set "quant.layout=$layout" \
             --set "quant.weight_ranges=$scheme" --set train.epochs=1 --out "$run"
@@ -110,7 +110,7 @@ for layout in $layouts; do
 done
 
 # Normalised weights, and four codes of 2 bits, with batch norms that use the statistics of the batch for most of the run.
-for scheme in $(sanitized 'dorefa lsq_full' 'dorefa weight_norm apot tqt_full lsq_full'); do
+for scheme in $(sanitized 'dorefa weight_norm lsq_full' 'dorefa weight_norm apot tqt_full lsq_full'); do
     for layout in $layouts; do
         run=norms-$layout-$scheme
         check "$run: qat-train" "$tools/qat-train" schemes.ini --set quant.bn_freeze_delay=50 --set quant.weight_bits=2 \
@@ -213,9 +213,10 @@ checkpoint_every = 20
 keep = 9
 INI
 for layout in $layouts; do
-    for ranges in ema lsq tqt; do
+    for ranges in ema lsq tqt lsq_full; do
         run=falls-$layout-$ranges
-        check "$run: qat-train" "$tools/qat-train" falls.ini --set "quant.layout=$layout" --set "quant.ranges=$ranges" \
+        check "$run: qat-train" "$tools/qat-train" falls.ini --set "quant.layout=$layout" --set "quant.ranges=${ranges%_full}" \
+            --set "quant.weight_ranges=$ranges" \
             --set "quant.layer logits.weight_bits=5" --out "$run"
         has "$run: says when" '^step 50: weights have the bits of the model$' out.txt
         for step in 20:8:8 40:4:5 60:2:5; do

@@ -480,7 +480,7 @@ static uint8_t *core_of_pairs(const one_node *n)
 
 static uint8_t of_line[PAIRS];
 
-enum { LINES = TEST_IS_SLOW ? 40 : 400 };
+enum { LINES = TEST_IS_SLOW ? 40 : 400 }; /* they are the same C everywhere */
 
 /** A line that is found gives the core's codes, by its definition; and most nodes have one. */
 static void check_lines_of_sums(build_fn *build, const qi_kernel *const kernels[2], uint64_t seed)

@@ -143,7 +143,10 @@ START_TEST(test_channel_of_zeros)
 {
     static const char *const ops[] = {"tqt_weights", "lsq_weights", "tqt_full_weights",
                                       "lsq_full_weights"};
-    struct bench const b = bench_build(ops[_i], "layout=int8 learn=1", true, QAT_SHAPE(2, 8));
+    bool const full = _i >= 2;
+    struct bench const b =
+        bench_build(ops[_i], full ? "bits=7 layout=int8 learn=1" : "layout=int8 learn=1", true,
+                    QAT_SHAPE(2, 8));
     float up[16];
     qat_qparams p;
     qat_run const run = bench_train_at(1);
@@ -161,7 +164,8 @@ START_TEST(test_channel_of_zeros)
     float const other = bench_learned(&b)[1] += 0.5f;
     memcpy(b.x->value, (const float[]){0.1f, -0.2f, 0, 0.05f, 0.2f, 0.1f, 0, 0}, 8 * sizeof(float));
     ck_assert_int_eq(qat_quantizer_qparams(b.q, 0, &p, &err), QAT_OK);
-    ck_assert(p.scale < 0.02f); /* of the values it has now, as export would see them */
+    ck_assert(p.scale < 0.03f); /* of the values it has now, as export would see them */
+    ck_assert_int_eq(p.lo, full ? -64 : -127);
     qat_graph_update(g, &run);
     ck_assert_float_eq(bench_learned(&b)[1], other);
     float const begun = bench_learned(&b)[0];
@@ -173,6 +177,40 @@ START_TEST(test_channel_of_zeros)
     ck_assert_float_ne(bench_learned_grad(&b)[0], 0);
     qat_graph_update(g, &run);
     ck_assert_float_eq(bench_learned(&b)[0], begun);
+}
+END_TEST
+
+/* Codes -2..1: no value of the range is cut; an end lies on its code. */
+START_TEST(test_range_with_all_codes)
+{
+    qat_grid const grid = {.bits = 2, .lo = -2, .hi = 1, .weights = true, .symmetric = true};
+    static const struct {
+        float min, max, scale;
+    } cases[] = {{-2, 0.5f, 1}, {-1, 1, 1}, {-1, 0, 0.5f}, {0, 3, 3}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        qat_qparams const p = qat_range_qparams(&grid, cases[i].min, cases[i].max);
+        ck_assert_float_eq(p.scale, cases[i].scale);
+        ck_assert_int_eq(p.zero_point, 0);
+        ck_assert_int_eq(p.lo, -2);
+        ck_assert_int_eq(p.hi, 1);
+    }
+    qat_qparams const empty = qat_range_qparams(&grid, 0, 0);
+    ck_assert_float_eq(empty.scale, 1);
+    ck_assert_int_eq(empty.zero_point, 0);
+}
+END_TEST
+
+/* tqt_full starts with the largest value as its lowest code, tqt as its highest. */
+START_TEST(test_start_with_all_codes)
+{
+    static const char *const ops[] = {"tqt_weights", "tqt_full_weights"};
+    struct bench const b =
+        bench_build(ops[_i], "bits=2 layout=int8 learn=1", true, QAT_SHAPE(1, 4));
+    qat_qparams p;
+    memcpy(b.x->value, (const float[]){-2, -1, 0.5f, 1}, 4 * sizeof(float));
+    bench_observe(&b);
+    ck_assert_int_eq(qat_quantizer_qparams(b.q, 0, &p, &err), QAT_OK);
+    ck_assert_float_eq(p.scale, _i ? 1 : 2);
 }
 END_TEST
 
@@ -283,6 +321,8 @@ int main(void)
     tcase_add_test(tc, test_phases);
     tcase_add_test(tc, test_limits);
     tcase_add_loop_test(tc, test_channel_of_zeros, 0, 4);
+    tcase_add_test(tc, test_range_with_all_codes);
+    tcase_add_loop_test(tc, test_start_with_all_codes, 0, 2);
     tcase_add_loop_test(tc, test_activation_of_zeros, 0, 2);
     tcase_add_loop_test(tc, test_plain_activations, 0, 3);
     tcase_add_loop_test(tc, test_plain_weights, 0, 5);

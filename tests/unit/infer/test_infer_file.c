@@ -9,7 +9,6 @@
 #include "common/temp.h"
 #include "infer/host/host.h"
 #include "infer/model/qm_layout.h"
-#include "slow.h"
 #include "unit/infer/test_infer_build.h"
 
 #include <check.h>
@@ -17,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MUTATIONS = TEST_IS_SLOW ? 20000 : 60000, MOST_ARENA = 1 << 20 };
+enum { MUTATIONS = 60000, MOST_ARENA = 1 << 20 };
 
 /* ------------------------------------------------------------------ models to damage */
 

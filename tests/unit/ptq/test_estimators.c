@@ -26,7 +26,8 @@ static void estimate(const char *text, qat_code_grid grid, float *min, float *ma
     e->estimate(&histogram, &grid, parameter, min, max);
 }
 
-static const qat_code_grid four_codes = {0, 3, false}, signed_codes = {-3, 3, true};
+static const qat_code_grid four_codes = {0, 3, false}, signed_codes = {-3, 3, true},
+                           all_codes = {-2, 1, true};
 
 START_TEST(test_histogram_bins)
 {
@@ -99,6 +100,21 @@ START_TEST(test_mse_symmetric)
 }
 END_TEST
 
+/** Codes -2..1: on [-1, 1] the step is 1, and -2 has a code; without it, 1000 values are off by 1.
+ */
+START_TEST(test_mse_all_codes)
+{
+    static const qat_code_grid narrow = {-1, 1, true};
+    float min, max;
+    count(-2, 1, 3, (const float[]){-2, -1, 1}, (const int[]){1000, 1000, 1000});
+    estimate("mse", all_codes, &min, &max);
+    ck_assert_float_eq(min, -1);
+    ck_assert_float_eq(max, 1);
+    ck_assert_double_eq_tol(qat_histogram_error(&histogram, &all_codes, -1, 1), 0, 0.1);
+    ck_assert_double_eq_tol(qat_histogram_error(&histogram, &narrow, -1, 1), 1000, 2);
+}
+END_TEST
+
 START_TEST(test_estimator_names)
 {
     const qat_estimator *e;
@@ -130,6 +146,7 @@ int main(void)
     tcase_add_test(tc, test_percentile);
     tcase_add_test(tc, test_mse);
     tcase_add_test(tc, test_mse_symmetric);
+    tcase_add_test(tc, test_mse_all_codes);
     tcase_add_test(tc, test_estimator_names);
     Suite *suite = suite_create("estimators");
     suite_add_tcase(suite, tc);
