@@ -17,8 +17,7 @@
 
 enum { BITS_MOST = 8 };
 
-/** `list` bytes lie before the codes and say what they stand for; few: at most three codes occur.
- */
+/** `list` bytes before the codes say what these stand for; few: at most three codes occur. */
 static int64_t packed_bytes(const qat_shape *weights, int bits, size_t list, bool few)
 {
     size_t const rows = (size_t)weights->dims[0], row = qat_shape_count(weights) / rows;

@@ -148,8 +148,10 @@ typedef struct cert_seen {
     double min, max, mean_abs;
     const float *learned; /* NULL: learning would start from what was seen */
 } cert_seen;
-/** The grid of a built-in quantizer: ema, tqt, lsq, tqt_full, lsq_full, pact. slack: relative error
- * of what was seen. */
+/**
+ * The grid of a built-in quantizer: ema, tqt, lsq, tqt_full, lsq_full, pact. slack: relative error
+ * of what was seen.
+ */
 cert_grid cert_grid_of_quantizer(const char *name, cert_seen seen, bool symmetric,
                                  bool power_of_two, int32_t lo, int32_t hi, double slack);
 /** How many values a channel learns. */
