@@ -291,6 +291,7 @@ network rich-symmetric rich.ini "quant.layer conv1.symmetric=yes" "quant.layer h
 # Ranges that are learned, powers of two, binary, ternary and power-of-two weights.
 network rich-tqt rich.ini quant.ranges=tqt quant.learn_delay=4 quant.weight_bits=6 quant.activation_bits=6
 network rich-lsq rich.ini quant.layout=int8 quant.ranges=lsq quant.learn_delay=4 quant.weight_bits=4
+network rich-full rich.ini quant.layout=int8 quant.ranges=lsq quant.weight_ranges=lsq_full quant.learn_delay=4 quant.weight_bits=2
 network rich-power-of-two rich.ini quant.layout=int8 quant.power_of_two=yes
 train float plain.ini quant.enabled=no
 network ternary plain.ini quant.weight_ranges=twn quant.weight_bits=2
