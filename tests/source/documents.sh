@@ -78,6 +78,9 @@ for recipe in "$root"/recipes/*.ini; do # without the data of a recipe, which ar
     fi
 done
 
+unlisted=$(for recipe in "$root"/recipes/*.ini; do grep -qF "(recipes/${recipe##*/})" "$root/README.md" || echo "${recipe##*/}"; done)
+if [ -z "$unlisted" ]; then ok "README lists every recipe"; else not_ok "recipes that README does not list: ${unlisted//$'\n'/ }"; fi
+
 "$tools/qat-train" --keys | grep -oE '^[a-z_0-9]+ = ' | sed 's/ = //' | sort -u >keys.txt
 unexplained=$(while read -r key; do grep -qw -- "$key" "$root/docs/recipes.md" || echo "$key"; done <keys.txt)
 if [ -s keys.txt ] && [ -z "$unexplained" ]; then ok "docs/recipes.md explains every key"; else
