@@ -154,7 +154,8 @@ qat_status budget_other_flash(int64_t *bytes, const qat_budget *b, const budget_
     qat_status const st = file_of(bytes, b, m, choice, err);
     for (int i = 0; i < b->net.n_items; i++)
         if (b->net.tensors[i].weights)
-            *bytes -= budget_packed_bytes(&b->net.shapes[b->net.tensors[i].layer], ALL_BITS);
+            *bytes -=
+                budget_packed_bytes(&b->net.shapes[b->net.tensors[i].layer], ALL_BITS, 0, false);
     return st;
 }
 

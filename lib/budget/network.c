@@ -17,8 +17,7 @@
 
 enum { BITS_MOST = 8 };
 
-/** `list` bytes before the codes say what these stand for; few: at most three codes occur. */
-static int64_t packed_bytes(const qat_shape *weights, int bits, size_t list, bool few)
+int64_t budget_packed_bytes(const qat_shape *weights, int bits, size_t list, bool few)
 {
     size_t const rows = (size_t)weights->dims[0], row = qat_shape_count(weights) / rows;
     size_t bytes = list + rows * (bits < BITS_MOST ? qm_packed_row_bytes(bits, row) : row);
@@ -26,11 +25,6 @@ static int64_t packed_bytes(const qat_shape *weights, int bits, size_t list, boo
     if (few && trits < bytes)
         bytes = trits;
     return (int64_t)((bytes + QM_ALIGNMENT - 1) / QM_ALIGNMENT * QM_ALIGNMENT);
-}
-
-int64_t budget_packed_bytes(const qat_shape *weights, int bits)
-{
-    return packed_bytes(weights, bits, 0, bits == 2);
 }
 
 /** Everything that is asked while items are found. */
@@ -258,8 +252,8 @@ static qat_status add_weights(const finder *f, qat_node *quantizer, qat_error *e
     net->layers[layer].weights = (int64_t)qat_shape_count(&quantizer->shape);
     for (int c = 0; c < item->n; c++)
         item->bytes[c] =
-            packed_bytes(&quantizer->shape, item->bits[c], list_bytes(wanted, item->bits[c]),
-                         has_three_codes(wanted, item->bits[c]));
+            budget_packed_bytes(&quantizer->shape, item->bits[c], list_bytes(wanted, item->bits[c]),
+                                has_three_codes(wanted, item->bits[c]));
     return t->kept ? QAT_OK : refuse_scheme(f, net->layers[layer].name, wanted->op, err);
 }
 

@@ -41,12 +41,13 @@ qat_status budget_network_find(budget_network *net, const qat_recipe *recipe,
 void budget_network_free(budget_network *net);
 
 /**
- * The bytes of weights in a .qm, packed: `bits` each; or five in a byte after a list of the codes,
- * where weights of 2 bits have three codes (budget_item.bytes knows which have four). Rows (by the
- * first dimension) begin with a byte of their own, and the whole begins at a multiple of 16.
- * qm_pack (lib/convert) packs so, and takes fewer bytes where a layer uses few of its codes.
+ * The bytes of weights in a .qm, packed: `bits` each, after `list` bytes that say what the codes
+ * stand for (0: they stand for themselves); or, if this is less and at most three codes occur
+ * (`few`), five in a byte after a list of these. Rows (by the first dimension) begin with a byte of
+ * their own, and the whole begins at a multiple of 16. qm_pack (lib/convert) packs so, and takes
+ * fewer bytes where a layer uses few of its codes.
  */
-int64_t budget_packed_bytes(const qat_shape *weights, int bits);
+int64_t budget_packed_bytes(const qat_shape *weights, int bits, size_t list, bool few);
 
 /** Write the chosen bits, and what follows from them, into the layers. */
 void budget_network_choose(budget_network *net, const int *choice);

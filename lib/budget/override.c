@@ -57,9 +57,8 @@ static qat_qparams choose(budget_override *o, const qat_node *node, const qat_we
     qat_histogram_begin(&o->histogram, all.min, all.max);
     for (int i = 0; i < view->outer; i++)
         qat_histogram_add(&o->histogram, x + qat_weight_run(view, i, channel), (size_t)view->inner);
-    int const bits = (int)node->attrs[FQW_BITS];
-    qat_code_range((qat_layout)node->attrs[FQW_LAYOUT], bits, bits == 8 || !o->all_codes, &grid.lo,
-                   &grid.hi);
+    qat_weight_code_range((qat_layout)node->attrs[FQW_LAYOUT], (int)node->attrs[FQW_BITS],
+                          o->all_codes, &grid.lo, &grid.hi);
     int32_t const middle = codes.symmetric ? (grid.lo + grid.hi + 1) / 2 : 0;
     codes.lo = grid.lo - middle;
     codes.hi = grid.hi - middle;

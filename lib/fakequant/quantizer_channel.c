@@ -23,8 +23,11 @@ qat_grid qat_grid_of(const qat_node *node)
                      .symmetric = weights && qat_weight_view_of(node).symmetric,
                      .power_of_two = node->attrs[QZ_POWER_OF_TWO] != 0,
                      .count = qat_shape_count(shape) / parts};
-    bool const all = qat_node_quantizer(node)->all_codes && grid.bits < 8;
-    qat_code_range(layout, grid.bits, weights && !all, &grid.lo, &grid.hi);
+    if (weights)
+        qat_weight_code_range(layout, grid.bits, qat_node_quantizer(node)->all_codes, &grid.lo,
+                              &grid.hi);
+    else
+        qat_code_range(layout, grid.bits, false, &grid.lo, &grid.hi);
     return grid;
 }
 

@@ -23,6 +23,11 @@ void qat_code_range(qat_layout layout, int bits, bool weights, int32_t *lo, int3
     }
 }
 
+void qat_weight_code_range(qat_layout layout, int bits, bool all_codes, int32_t *lo, int32_t *hi)
+{
+    qat_code_range(layout, bits, !all_codes || bits == 8, lo, hi);
+}
+
 /* ------------------------------------------------------------------ intervals */
 
 enum {

@@ -13,6 +13,12 @@
 
 #include "qat/quant.h"
 
+/**
+ * The codes of weights by a quantizer that uses the lowest code too (qat_quantizer.all_codes),
+ * which is so with fewer than 8 bits; the others have those of qat_code_range.
+ */
+void qat_weight_code_range(qat_layout layout, int bits, bool all_codes, int32_t *lo, int32_t *hi);
+
 /** y[i] = fake quantized x[i], per tensor formula; y may be x. */
 void qat_fake_quant_values(const qat_qparams *p, const float *x, float *y, size_t n);
 

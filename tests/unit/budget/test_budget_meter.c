@@ -203,13 +203,17 @@ START_TEST(packed_bytes)
 {
     qat_shape const conv = qat_shape_of((const int[]){16, 3, 3, 3}, 4);
     qat_shape const depthwise = qat_shape_of((const int[]){1, 3, 3, 10}, 4);
-    ck_assert_int_eq(budget_packed_bytes(&conv, 8), 16 * 27);
-    ck_assert_int_eq(budget_packed_bytes(&conv, 4), 16 * 14); /* rows begin with a byte */
-    ck_assert_int_eq(budget_packed_bytes(&conv, 3), 16 * 11);
-    ck_assert_int_eq(budget_packed_bytes(&conv, 2), 16 * 6 + 16); /* five in a byte, and a list */
-    ck_assert_int_eq(budget_packed_bytes(&depthwise, 8), 96);     /* of 90: a multiple of 16 */
-    ck_assert_int_eq(budget_packed_bytes(&depthwise, 5), 64);     /* of 57 */
-    ck_assert_int_eq(budget_packed_bytes(&depthwise, 2), 32);     /* of 3 + 18 */
+    /* rows begin with a byte */
+    ck_assert_int_eq(budget_packed_bytes(&conv, 8, 0, false), 16 * 27);
+    ck_assert_int_eq(budget_packed_bytes(&conv, 4, 0, false), 16 * 14);
+    ck_assert_int_eq(budget_packed_bytes(&conv, 3, 0, false), 16 * 11);
+    /* five codes in a byte, and a list of three; four codes, and a list of them */
+    ck_assert_int_eq(budget_packed_bytes(&conv, 2, 0, true), 16 * 6 + 16);
+    ck_assert_int_eq(budget_packed_bytes(&conv, 2, 4, false), 16 * 7 + 16);
+    /* multiples of 16: of 90, of 57, of 3 + 18 */
+    ck_assert_int_eq(budget_packed_bytes(&depthwise, 8, 0, false), 96);
+    ck_assert_int_eq(budget_packed_bytes(&depthwise, 5, 0, false), 64);
+    ck_assert_int_eq(budget_packed_bytes(&depthwise, 2, 0, true), 32);
 }
 END_TEST
 
