@@ -71,6 +71,7 @@ for recipe in quickstart fashion_mnist cifar10_resnet20 cifar10_mobilenet cifar1
     network "$recipe" "$recipe.ini"
 done
 layouts=int8
+network bits4_full quickstart.ini --set quant.weight_bits=4 --set quant.weight_ranges=tqt_full # their lowest code is -8
 network wide quickstart.ini --set quant.profile=tflite --set quant.activation_bits=16
 network wide_mobilenet cifar10_mobilenet.ini --set quant.profile=tflite --set quant.activation_bits=16
 network wide_gru keyword_gru.ini --set quant.profile=tflite --set quant.activation_bits=16
