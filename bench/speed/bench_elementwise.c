@@ -233,11 +233,12 @@ static void concat_dense(one_node *n, uint64_t *seed)
     concat(n, seed, 28, 2, parts);
 }
 
-/** Twice as large, with half pixel centers. */
-static void resize(one_node *n, uint64_t *seed, const qi_kernel *kernel)
+/** From one side to another, with corners aligned or half pixel centers. */
+static void resize(one_node *n, uint64_t *seed, const qi_kernel *kernel, qi_rounding rounding,
+                   int32_t from, int32_t to, int32_t c, int align)
 {
-    int32_t const x[] = {1, 28, 28, 64}, y[] = {1, 56, 56, 64}, params[] = {0, 1};
-    node_init(n, kernel, QI_ROUND_NONE, seed);
+    int32_t const x[] = {1, from, from, c}, y[] = {1, to, to, c}, params[] = {align, !align};
+    node_init(n, kernel, rounding, seed);
     codes(n, QI_S8, 4, x);
     node_output(n, QI_S8, 8, 0, 4, y);
     node_params(n, 2, params);
@@ -245,12 +246,34 @@ static void resize(one_node *n, uint64_t *seed, const qi_kernel *kernel)
 
 static void nearest(one_node *n, uint64_t *seed)
 {
-    resize(n, seed, &qi_kernel_resize_nearest);
+    resize(n, seed, &qi_kernel_resize_nearest, QI_ROUND_NONE, 28, 56, 64, 0);
 }
 
 static void bilinear(one_node *n, uint64_t *seed)
 {
-    resize(n, seed, &qi_kernel_resize_bilinear);
+    resize(n, seed, &qi_kernel_resize_bilinear, QI_ROUND_NONE, 32, 64, 64, 0);
+}
+
+static void bilinear_even(one_node *n, uint64_t *seed)
+{
+    resize(n, seed, &qi_kernel_resize_bilinear, QI_ROUND_EVEN, 32, 64, 64, 0);
+}
+
+/** No power of two: sums of 32 bits. */
+static void bilinear_odd(one_node *n, uint64_t *seed)
+{
+    resize(n, seed, &qi_kernel_resize_bilinear, QI_ROUND_NONE, 32, 75, 64, 0);
+}
+
+static void bilinear_deep(one_node *n, uint64_t *seed)
+{
+    resize(n, seed, &qi_kernel_resize_bilinear, QI_ROUND_NONE, 33, 65, 256, 1);
+}
+
+/** The classes of a segmentation. */
+static void bilinear_classes(one_node *n, uint64_t *seed)
+{
+    resize(n, seed, &qi_kernel_resize_bilinear, QI_ROUND_NONE, 65, 513, 21, 1);
 }
 
 /* ------------------------------------------------------------------ ops that only the core has */
@@ -306,8 +329,18 @@ static const struct {
            {"mean 7x7x1024", mean, &qi_fast_mean},
            {"concat 35x35x(64+64+96+32)", concat_module, &qi_fast_concat},
            {"concat 28x28x(256+32)", concat_dense, &qi_fast_concat},
-           {"resize_nearest 28x28x64, the core", nearest, &core},
-           {"resize_bilinear 28x28x64, the core", bilinear, &core},
+           {"nearest 28x28x64 to 56x56", nearest, &qi_fast_resize_nearest},
+           {"the same, the core (resize)", nearest, &core},
+           {"bilinear 32x32x64 to 64x64", bilinear, &qi_fast_resize_bilinear},
+           {"the same, the core (resize)", bilinear, &core},
+           {"bilinear 32x32x64 to 64x64, EVEN", bilinear_even, &qi_fast_resize_bilinear},
+           {"the same, the core (resize)", bilinear_even, &core},
+           {"bilinear 32x32x64 to 75x75", bilinear_odd, &qi_fast_resize_bilinear},
+           {"the same, the core (resize)", bilinear_odd, &core},
+           {"bilinear 33x33x256 to 65x65", bilinear_deep, &qi_fast_resize_bilinear},
+           {"the same, the core (resize)", bilinear_deep, &core},
+           {"bilinear 65x65x21 to 513x513", bilinear_classes, &qi_fast_resize_bilinear},
+           {"the same, the core (resize)", bilinear_classes, &core},
            {"softmax 1001", softmax, &qi_fast_softmax}};
 
 enum { OPS = sizeof ops / sizeof ops[0] };

@@ -1,9 +1,10 @@
 /**
  * Compares everything that is not a product of matrices with the scalar kernels: tables,
- * requantize, logistic, tanh, add, sub, mul, pools, mean, softmax. The variants run natively if the
- * processor has the instructions, and always through SIMDe.
+ * requantize, logistic, tanh, add, sub, mul, pools, mean, concat, resizes, softmax. The variants
+ * run natively if the processor has the instructions, and always through SIMDe.
  */
 #include "common/suite.h"
+#include "infer/host/drivers/resize_plan.h"
 #include "infer/host/lines/code_lines.h"
 #include "infer/host/lines/pair_line.h"
 #include "infer/host/lines/product_line.h"
@@ -705,6 +706,109 @@ START_TEST(test_concat)
 }
 END_TEST
 
+/* ------------------------------------------------------------------ resizes */
+
+/** Corners aligned, half pixel centers, or neither. */
+enum { ALIGNED, CENTERS, NEITHER, CONVENTIONS };
+
+/** Sides of which float32 makes no error: larger or smaller by powers of two. */
+static void related_sides(int convention, int32_t *in, int32_t *out, uint64_t *seed)
+{
+    int32_t const by = 1 << node_random_in(seed, 0, 3), steps = node_random_in(seed, 1, 9);
+    int const corner = convention == ALIGNED, grows = node_random_in(seed, 0, 2) > 0;
+    *in = (grows ? steps : steps * by) + corner;
+    *out = (grows ? steps * by : steps) + corner;
+}
+
+/** Any sides; one in some has more than QK_NARROW outputs, or is far smaller than the input. */
+static void any_sides(int32_t *in, int32_t *out, uint64_t *seed)
+{
+    int const which = node_random_in(seed, 0, 15);
+    *in = which == 0 ? node_random_in(seed, 90, 190) : node_random_in(seed, 1, 16);
+    *out = which == 1 ? node_random_in(seed, 1020, 1100) : node_random_in(seed, 1, 30);
+}
+
+/** sizes: channels, rounding, are sides related, 1: uint8, 2: any codes. */
+static void build_resize(one_node *n, const int32_t *sizes, uint64_t *seed)
+{
+    codes c = random_codes(seed);
+    int const convention = node_random_in(seed, 0, CONVENTIONS - 1);
+    int32_t x[4] = {node_random_in(seed, 1, 2), 0, 0, sizes[0]};
+    int32_t y[4] = {x[0], 0, 0, sizes[0]};
+    int32_t const params[] = {convention == ALIGNED, convention == CENTERS};
+    if (sizes[3] < 2) {
+        c.type = sizes[3] ? QI_U8 : QI_S8;
+        c.zero_point = lowest(c) + node_random_in(seed, 0, (1 << c.bits) - 1);
+    }
+    for (int d = 1; d < 3; d++)
+        if (sizes[2])
+            related_sides(convention, &x[d], &y[d], seed);
+        else
+            any_sides(&x[d], &y[d], seed);
+    y[1] = y[2] > 1000 && y[1] > 1000 ? 3 : y[1];
+    node_init(n, &qi_kernel_resize_bilinear, (qi_rounding)sizes[1], seed);
+    input(n, c, 4, x);
+    output(n, c, 4, y);
+    node_params(n, 2, params);
+}
+
+/** The core does uint8 by itself where float32 rounds. */
+START_TEST(test_bilinear)
+{
+    uint64_t seed = 15;
+    for (int32_t c = 1; c < 150; c += c < 70 ? 1 : 7) {
+        const int32_t of[][4] = {{c, QI_ROUND_NONE, 0, 0}, {c, QI_ROUND_NONE, 1, 0},
+                                 {c, QI_ROUND_NONE, 1, 1}, {c, QI_ROUND_ONCE, 0, 2},
+                                 {c, QI_ROUND_ONCE, 1, 2}, {c, QI_ROUND_EVEN, 0, 2},
+                                 {c, QI_ROUND_EVEN, 1, 2}, {c, QI_ROUND_NONE, 0, 1}};
+        for (size_t i = 0; i < sizeof of / sizeof of[0]; i++)
+            compare(build_resize, &qi_fast_resize_bilinear, of[i], i == 7, &seed);
+    }
+}
+END_TEST
+
+START_TEST(test_nearest)
+{
+    uint64_t seed = 16;
+    for (int32_t c = 1; c < 150; c += c < 70 ? 1 : 7) {
+        const int32_t any[4] = {c, QI_ROUND_NONE, 0, 2}, related[4] = {c, QI_ROUND_NONE, 1, 2};
+        compare(build_resize, &qi_fast_resize_nearest, any, false, &seed);
+        compare(build_resize, &qi_fast_resize_nearest, related, false, &seed);
+    }
+}
+END_TEST
+
+/** Weights in lowest terms: how many bits the sums have, and what the core keeps. */
+START_TEST(test_bits_of_blends)
+{
+    static const struct {
+        int32_t rounding, is_u8, in, out, align, bits; /* 0 bits: the core's */
+    } of[] = {{QI_ROUND_NONE, 0, 32, 64, 0, 16},    {QI_ROUND_NONE, 0, 16, 128, 0, 16},
+              {QI_ROUND_NONE, 0, 65, 513, 1, 16},   {QI_ROUND_NONE, 0, 33, 513, 1, 16},
+              {QI_ROUND_NONE, 0, 32, 75, 0, 32},    {QI_ROUND_NONE, 0, 99, 2000, 0, 32},
+              {QI_ROUND_NONE, 1, 32, 64, 0, 16},    {QI_ROUND_NONE, 1, 33, 65, 1, 16},
+              {QI_ROUND_NONE, 1, 2, 128, 0, 0},     {QI_ROUND_NONE, 1, 32, 75, 0, 0},
+              {QI_ROUND_ONCE, 0, 32, 64, 0, 16},    {QI_ROUND_EVEN, 1, 10, 30, 0, 16},
+              {QI_ROUND_ONCE, 1, 10, 300, 0, 32},   {QI_ROUND_EVEN, 0, 56, 224, 0, 16},
+              {QI_ROUND_ONCE, 0, 999, 1000, 0, 32}, {QI_ROUND_EVEN, 0, 9999, 9998, 1, 0},
+              {QI_ROUND_EVEN, 0, 1, 1, 0, 16},      {QI_ROUND_NONE, 0, 5, 1, 1, 16}};
+    for (size_t i = 0; i < sizeof of / sizeof of[0]; i++) {
+        int32_t const x[] = {1, of[i].in, of[i].in, 1}, y[] = {1, of[i].out, of[i].out, 1};
+        int32_t const params[] = {of[i].align, !of[i].align};
+        uint64_t seed = 1;
+        one_node n;
+        node_init(&n, &qi_kernel_resize_bilinear, (qi_rounding)of[i].rounding, &seed);
+        node_codes(&n, QI_ACTIVATION, of[i].is_u8 ? QI_U8 : QI_S8, 8, 0, 4, x, FILL_RANDOM);
+        node_output(&n, of[i].is_u8 ? QI_U8 : QI_S8, 8, 0, 4, y);
+        node_params(&n, 2, params);
+        qi_resize_plan const plan = qi_resize_plan_of(&n.model, &n.node);
+        ck_assert_msg((plan.fits ? plan.blend.bits : 0) == of[i].bits, "%d to %d: %d bits",
+                      of[i].in, of[i].out, plan.fits ? plan.blend.bits : 0);
+        node_free(&n);
+    }
+}
+END_TEST
+
 /* ------------------------------------------------------------------ softmax */
 
 static void build_softmax(one_node *n, const int32_t *sizes, uint64_t *seed)
@@ -754,6 +858,9 @@ int main(void)
     tcase_add_test(t, test_pools);
     tcase_add_test(t, test_average_of_small_counts);
     tcase_add_test(t, test_concat);
+    tcase_add_test(t, test_bilinear);
+    tcase_add_test(t, test_nearest);
+    tcase_add_test(t, test_bits_of_blends);
     tcase_add_test(t, test_softmax);
     suite_add_tcase(s, t);
     for (int i = 0; variants[i].name; i++)

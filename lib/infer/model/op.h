@@ -10,6 +10,7 @@
 #define QI_OP_H
 
 #include "infer/arithmetic/fixedpoint.h"
+#include "infer/arithmetic/positions.h"
 #include "infer/kernels/parts/memory.h"
 #include "infer/kernels/parts/requant.h"
 #include "infer/kernels/parts/window.h"
@@ -219,5 +220,12 @@ enum {
     QI_POOL_CLAMP_HI
 };
 qi_window qi_pool_window(const qi_model *model, const qi_node *node);
+
+/* ------------------------------------------------------------------ resizes */
+
+/** Parameters of resize_nearest and resize_bilinear. */
+enum { QI_RESIZE_ALIGN_CORNERS, QI_RESIZE_HALF_PIXEL_CENTERS, QI_RESIZE_PARAMS };
+/** Axis d of a resize, 1 or 2. */
+qi_axis qi_resize_axis_of(const qi_model *model, const qi_node *node, int d);
 
 #endif

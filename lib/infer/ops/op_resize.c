@@ -28,14 +28,12 @@
 #include "infer/model/code.h"
 #include "infer/model/op.h"
 
-enum { ALIGN_CORNERS, HALF_PIXEL_CENTERS, PARAMS };
-
-static qi_axis axis_of(const qi_call *call, int d)
+qi_axis qi_resize_axis_of(const qi_model *model, const qi_node *node, int d)
 {
-    return (qi_axis){.in = qi_input(call->model, call->node, 0)->dims[d],
-                     .out = qi_output(call->model, call->node)->dims[d],
-                     .align_corners = call->node->params[ALIGN_CORNERS],
-                     .half_pixel = call->node->params[HALF_PIXEL_CENTERS]};
+    return (qi_axis){.in = qi_input(model, node, 0)->dims[d],
+                     .out = qi_output(model, node)->dims[d],
+                     .align_corners = node->params[QI_RESIZE_ALIGN_CORNERS],
+                     .half_pixel = node->params[QI_RESIZE_HALF_PIXEL_CENTERS]};
 }
 
 static void fill(const qi_call *call, void *params)
@@ -44,8 +42,8 @@ static void fill(const qi_call *call, void *params)
     *(qk_resize *)params = (qk_resize){.batch = x->dims[0],
                                        .channels = x->dims[3],
                                        .type = x->type,
-                                       .v = axis_of(call, 1),
-                                       .h = axis_of(call, 2)};
+                                       .v = qi_resize_axis_of(call->model, call->node, 1),
+                                       .h = qi_resize_axis_of(call->model, call->node, 2)};
 }
 
 static qi_checker check_resize(const qi_model *model, const qi_node *node, int32_t index,
@@ -54,7 +52,8 @@ static qi_checker check_resize(const qi_model *model, const qi_node *node, int32
     qi_checker c = {model, node, index, err, QI_OK};
     enum { OTHERS = 1 << QI_ROUND_EVEN | 1 << QI_ROUND_ONCE };
     unsigned const others = node->kernel == &qi_kernel_resize_bilinear ? OTHERS : 0;
-    if (!qi_rule_counts(&c, 1, 1, PARAMS, qi_rounding_or(model, node, QI_ROUND_NONE, others)) ||
+    if (!qi_rule_counts(&c, 1, 1, QI_RESIZE_PARAMS,
+                        qi_rounding_or(model, node, QI_ROUND_NONE, others)) ||
         !qi_rule_any_codes(&c, 0, 0))
         return c;
     const qi_tensor *x = qi_input(model, node, 0), *y = qi_output(model, node);
@@ -70,8 +69,8 @@ static qi_checker check_resize(const qi_model *model, const qi_node *node, int32
         qi_rule(&c, y->dims[d] <= QM_MAX_SIDE, QI_ERR_SHAPE, "side of the output", y->dims[d],
                 QM_MAX_SIDE);
     }
-    qi_rule_range(&c, "align_corners", node->params[ALIGN_CORNERS], 0, 1);
-    qi_rule_range(&c, "half_pixel_centers", node->params[HALF_PIXEL_CENTERS], 0, 1);
+    qi_rule_range(&c, "align_corners", node->params[QI_RESIZE_ALIGN_CORNERS], 0, 1);
+    qi_rule_range(&c, "half_pixel_centers", node->params[QI_RESIZE_HALF_PIXEL_CENTERS], 0, 1);
     return c;
 }
 
@@ -104,8 +103,10 @@ static qi_status check_bilinear(const qi_model *model, const qi_node *node, int3
     if (!c.status)
         qi_rule_codes_or_wide(&c, 0, 0);
     if (!c.status)
-        qi_rule(&c, !(node->params[ALIGN_CORNERS] && node->params[HALF_PIXEL_CENTERS]),
-                QI_ERR_PARAM, "half_pixel_centers beside align_corners", 1, 0);
+        qi_rule(
+            &c,
+            !(node->params[QI_RESIZE_ALIGN_CORNERS] && node->params[QI_RESIZE_HALF_PIXEL_CENTERS]),
+            QI_ERR_PARAM, "half_pixel_centers beside align_corners", 1, 0);
     return c.status;
 }
 

@@ -1,7 +1,8 @@
 /**
  * Compares resize_nearest and resize_bilinear on random sizes with their formulas. For uint8 these
  * are float32: the engine's integers give what this processor's float32 gives. The test prints how
- * many values of uint8 resize_bilinear differ; none may.
+ * many values of uint8 resize_bilinear differ; none may. The core computes them, and then a host
+ * with every instruction set that runs here, on one and on three threads.
  */
 #include "common/suite.h"
 #include "infer/arithmetic/binary32.h"
@@ -13,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TRIALS = 400, MOST_VALUES = 40000 };
+enum { TRIALS = 400, MOST_VALUES = 40000, MOST_CHANNELS = 70 };
 
 /* ------------------------------------------------------------------ float32 in integers */
 
@@ -72,7 +73,7 @@ struct trial {
     uint64_t seed;
     codes_of c;
     int32_t x[4], y[4], params[2];
-    uint8_t in[MOST_VALUES], got[MOST_VALUES];
+    uint8_t in[MOST_VALUES], got[MOST_VALUES], of_host[MOST_VALUES];
 };
 
 static int32_t random_side(uint64_t *seed)
@@ -87,15 +88,53 @@ static struct trial *trial_new(int number, codes_of c)
     t->seed = (uint64_t)number * 31 + 7;
     t->c = c;
     t->x[0] = t->y[0] = test_random_in(&t->seed, 1, 2);
-    t->x[3] = t->y[3] = test_random_in(&t->seed, 1, 3);
     for (int d = 1; d < 3; d++) {
         t->x[d] = random_side(&t->seed);
         t->y[d] = random_side(&t->seed);
     }
+    size_t const in = product_of(t->x, 3), out = product_of(t->y, 3);
+    size_t const most = MOST_VALUES / (in > out ? in : out);
+    t->x[3] = t->y[3] =
+        test_random_in(&t->seed, 1, most < MOST_CHANNELS ? (int32_t)most : MOST_CHANNELS);
     t->params[0] = test_random_in(&t->seed, 0, 1);
     t->params[1] = test_random_in(&t->seed, 0, 1);
     fill_codes(t->in, product_of(t->x, 4), t->c, &t->seed);
     return t;
+}
+
+/** Has a host's instruction set loops for it? Of uint8 with rounding NONE, for some sizes. */
+static bool is_fast(const struct trial *t, const char *op, qi_rounding rounding)
+{
+    return strcmp(op, "resize_nearest") == 0 || rounding != QI_ROUND_NONE || t->c.type == QI_S8;
+}
+
+/** Compare what a host gives with what the core gave. */
+static void run_host(struct trial *t, const uint8_t *qm, size_t count, bool is_fast_,
+                     const qi_host_options *options)
+{
+    qat_error err;
+    qi_host *host = NULL;
+    ck_assert_msg(!qi_host_open_bytes(&host, qm, count, "net", options, &err), "%s", err.message);
+    memset(t->of_host, 0xa5, product_of(t->y, 4));
+    qi_host_run(host, (const void *[]){t->in}, (void *[]){t->of_host});
+    ck_assert_msg(memcmp(t->of_host, t->got, product_of(t->y, 4)) == 0, "%s, %d threads",
+                  options->isa, options->threads);
+    if (strcmp(options->isa, "scalar") == 0)
+        ck_assert(!qi_host_node_is_fast(host, 0));
+    else if (is_fast_)
+        ck_assert(qi_host_node_is_fast(host, 0));
+    qi_host_close(host);
+}
+
+static void run_hosts(struct trial *t, const qat_qgraph *g, bool is_fast_)
+{
+    size_t count;
+    uint8_t *qm = net_write(g, NULL, NULL, &count);
+    for (int i = 0; qi_isa_name(i); i++)
+        for (int threads = 1; threads < 4 && qi_isa_runs_here(qi_isa_name(i)); threads += 2)
+            run_host(t, qm, count, is_fast_,
+                     &(qi_host_options){.isa = qi_isa_name(i), .threads = threads});
+    free(qm);
 }
 
 static void trial_run_by(struct trial *t, const char *op, qi_rounding rounding)
@@ -106,6 +145,7 @@ static void trial_run_by(struct trial *t, const char *op, qi_rounding rounding)
     net_op(g, op, rounding, 1, &x, y, 2, t->params, 0);
     net_io(g, x, y);
     net_run(g, (const void *[]){t->in}, (void *[]){t->got});
+    run_hosts(t, g, is_fast(t, op, rounding));
     qat_qgraph_free(g);
 }
 
@@ -252,7 +292,7 @@ static void trial_bilinear_s8(int number)
     free(t);
 }
 
-/** Rounding ONCE: the position as it is, in double, whose errors are far below 1e-9. */
+/** Roundings ONCE and EVEN: the position as it is, in double, whose errors are far below 1e-9. */
 static double exact_at(const struct trial *t, int d, int i, int *lower, int *upper)
 {
     int const align = t->params[0] && t->y[d] > 1;
@@ -264,25 +304,45 @@ static double exact_at(const struct trial *t, int d, int i, int *lower, int *upp
     return fmax(place - *lower, 0); /* before the first pixel there is nothing else */
 }
 
-static int32_t expected_once(const struct trial *t, int n, int y, int x, int c)
+static double exact_sum(const struct trial *t, int n, int y, int x, int c)
 {
     int y0, y1, x0, x1;
     double const fy = exact_at(t, 1, y, &y0, &y1), fx = exact_at(t, 2, x, &x0, &x1);
-    double const sum = input_at(t, n, y0, x0, c) * (1 - fy) * (1 - fx) +
-                       input_at(t, n, y1, x0, c) * fy * (1 - fx) +
-                       input_at(t, n, y0, x1, c) * (1 - fy) * fx +
-                       input_at(t, n, y1, x1, c) * fy * fx;
-    return (int32_t)floor(sum + 0.5 + 1e-9);
+    return input_at(t, n, y0, x0, c) * (1 - fy) * (1 - fx) +
+           input_at(t, n, y1, x0, c) * fy * (1 - fx) + input_at(t, n, y0, x1, c) * (1 - fy) * fx +
+           input_at(t, n, y1, x1, c) * fy * fx;
 }
 
-static void trial_bilinear_once(int number)
+static int32_t expected_once(const struct trial *t, int n, int y, int x, int c)
+{
+    return (int32_t)floor(exact_sum(t, n, y, x, c) + 0.5 + 1e-9);
+}
+
+static int32_t expected_even(const struct trial *t, int n, int y, int x, int c)
+{
+    double const up = floor(exact_sum(t, n, y, x, c) + 0.5 + 1e-9);
+    int const is_tie = fabs(up - exact_sum(t, n, y, x, c) - 0.5) < 1e-9;
+    return (int32_t)up - (is_tie && (int32_t)up % 2);
+}
+
+static void trial_bilinear_exact(int number, qi_rounding rounding, expected_fn *expected)
 {
     uint64_t seed = (uint64_t)number;
     struct trial *t = trial_new(number, random_codes(&seed));
     t->params[1] = t->params[0] ? 0 : t->params[1];
-    trial_run_by(t, "resize_bilinear", QI_ROUND_ONCE);
-    ck_assert_int_eq(differing(t, expected_once), 0);
+    trial_run_by(t, "resize_bilinear", rounding);
+    ck_assert_int_eq(differing(t, expected), 0);
     free(t);
+}
+
+static void trial_bilinear_once(int number)
+{
+    trial_bilinear_exact(number, QI_ROUND_ONCE, expected_once);
+}
+
+static void trial_bilinear_even(int number)
+{
+    trial_bilinear_exact(number, QI_ROUND_EVEN, expected_even);
 }
 
 /* ------------------------------------------------------------------ refusals */
@@ -342,7 +402,8 @@ END_TEST
 /** Each on TRIALS numbers, which seed it. */
 static const net_trial trials[] = {{"nearest", trial_nearest},
                                    {"bilinear_s8", trial_bilinear_s8},
-                                   {"bilinear_once", trial_bilinear_once}};
+                                   {"bilinear_once", trial_bilinear_once},
+                                   {"bilinear_even", trial_bilinear_even}};
 
 START_TEST(test_trials)
 {

@@ -4,6 +4,7 @@
  */
 #include "infer/host/arm/arm.h"
 #include "infer/host/arm/neon_tail.h"
+#include "infer/host/loops/plain_blend.h"
 #include "infer/host/loops/plain_loops.h"
 
 enum { BYTES = 16, VECTORS = BYTES / QI_NEON_LANES };
@@ -165,14 +166,17 @@ static void combine(const qi_combine *c, const uint8_t *a, const uint8_t *b, uin
         combine_kind(c, QI_COMBINE_MUL, a, b, y, n);
 }
 
-const qi_elementwise QI_VARIANT(qi_elementwise_neon) = {.name = "neon",
-                                                        .lookup = lookup,
-                                                        .lookup_channels = plain_lookup_channels,
-                                                        .flip = plain_flip,
-                                                        .combine = combine,
-                                                        .requantize = requantize,
-                                                        .sum_rows = plain_sum_rows,
-                                                        .sum_sums = plain_sum_sums,
-                                                        .divide = plain_divide,
-                                                        .most_rows = plain_most_rows,
-                                                        .dots = plain_dots};
+const qi_elementwise QI_VARIANT(qi_elementwise_neon) = {
+    .name = "neon",
+    .lookup = lookup,
+    .lookup_channels = plain_lookup_channels,
+    .flip = plain_flip,
+    .combine = combine,
+    .requantize = requantize,
+    .sum_rows = plain_sum_rows,
+    .sum_sums = plain_sum_sums,
+    .divide = plain_divide,
+    .most_rows = plain_most_rows,
+    .dots = plain_dots,
+    .words = {plain_blend_rows16, plain_blend_columns16},
+    .lanes = {plain_blend_rows32, plain_blend_columns32}};

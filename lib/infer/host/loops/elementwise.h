@@ -1,6 +1,6 @@
 /**
  * Runs of codes: the contract between the instruction sets and the drivers of all ops that are not
- * matrix products (fast_map.c, fast_binary.c, fast_pool.c, fast_softmax.c).
+ * matrix products (fast_map.c, fast_binary.c, fast_pool.c, fast_resize.c, fast_softmax.c).
  *
  * Every function reads and writes exactly n codes, at any alignment. Codes are bytes. For a byte, q
  * - Z is (byte ^ flip) - offset (qi_codes).
@@ -8,6 +8,7 @@
 #ifndef QI_HOST_ELEMENTWISE_H
 #define QI_HOST_ELEMENTWISE_H
 
+#include "infer/host/loops/blend.h"
 #include "infer/model/op.h"
 
 #include <string.h>
@@ -175,6 +176,8 @@ typedef struct qi_elementwise {
                       size_t n);
     /** Dot products of 16-bit codes and widened weights (op.h). */
     qi_dots_fn *dots;
+    /** Bilinear blends with sums of 16 and of 32 bits (blend.h). */
+    qi_blend_loops words, lanes;
 } qi_elementwise;
 
 #endif

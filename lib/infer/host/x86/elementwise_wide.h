@@ -10,6 +10,7 @@
 #define QI_HOST_X86_ELEMENTWISE_WIDE_H
 
 #include "infer/host/loops/plain_loops.h"
+#include "infer/host/x86/blend_wide.h"
 
 /* ------------------------------------------------------------------ tables */
 
@@ -470,6 +471,7 @@ static void divide(const uint16_t *sums, const qi_divisor *d, uint8_t *y, size_t
     .lines = lines, .line_block = BYTES, .join = join, .pair_line = pair_line,                     \
     .product_line = product_line, .lookup = lookup, .flip = plain_flip, .combine = combine,        \
     .requantize = requantize, .sum_rows = plain_sum_rows, .sum_sums = plain_sum_sums,              \
-    .divide = divide, .most_rows = plain_most_rows, .dots = plain_dots
+    .divide = divide, .most_rows = plain_most_rows, .dots = plain_dots,                            \
+    .words = {plain_blend_rows16, blend_columns16}, .lanes = {plain_blend_rows32, blend_columns32}
 
 #endif
