@@ -8,8 +8,9 @@
  * contain the text.
  *
  * For each op it prints the bytes that it reads and writes in a nanosecond, those of a memcpy that
- * reads and writes as many, and the ratio. Both are the fastest of all rounds of one run, in which
- * they alternate.
+ * reads and writes as many, and the ratio; then the time of the core's kernel as a multiple of its
+ * own. All are the fastest of all rounds of one run, in which they alternate. The core runs in one
+ * round of CORE_EACH, and in CORE_LEAST at least.
  */
 #include "bench/speed/node_timer.h"
 
@@ -233,6 +234,27 @@ static void concat_dense(one_node *n, uint64_t *seed)
     concat(n, seed, 28, 2, parts);
 }
 
+/** A row and a column behind a picture, as an imported layer of stride 2 has them. */
+static void pad(one_node *n, uint64_t *seed, int32_t side, int32_t c)
+{
+    int32_t const x[] = {1, side, side, c}, y[] = {1, side + 1, side + 1, c};
+    int32_t const params[] = {0, 0, 0, 0, 0, 1, 1, 0, 0};
+    node_init(n, &qi_kernel_pad, QI_ROUND_NONE, seed);
+    codes(n, QI_S8, 4, x);
+    node_output(n, QI_S8, 8, 0, 4, y);
+    node_params(n, 9, params);
+}
+
+static void pad_pixels(one_node *n, uint64_t *seed)
+{
+    pad(n, seed, 224, 3);
+}
+
+static void pad_layer(one_node *n, uint64_t *seed)
+{
+    pad(n, seed, 56, 96);
+}
+
 /** From one side to another, with corners aligned or half pixel centers. */
 static void resize(one_node *n, uint64_t *seed, const qi_kernel *kernel, qi_rounding rounding,
                    int32_t from, int32_t to, int32_t c, int align)
@@ -276,7 +298,9 @@ static void bilinear_classes(one_node *n, uint64_t *seed)
     resize(n, seed, &qi_kernel_resize_bilinear, QI_ROUND_NONE, 65, 513, 21, 1);
 }
 
-/* ------------------------------------------------------------------ ops that only the core has */
+/* ------------------------------------------------------------------ the core */
+
+enum { CORE_EACH = 20, CORE_LEAST = 10 };
 
 static int core_accepts(const qi_isa *isa, const qi_model *model, const qi_node *node)
 {
@@ -329,18 +353,14 @@ static const struct {
            {"mean 7x7x1024", mean, &qi_fast_mean},
            {"concat 35x35x(64+64+96+32)", concat_module, &qi_fast_concat},
            {"concat 28x28x(256+32)", concat_dense, &qi_fast_concat},
-           {"nearest 28x28x64 to 56x56", nearest, &qi_fast_resize_nearest},
-           {"the same, the core (resize)", nearest, &core},
-           {"bilinear 32x32x64 to 64x64", bilinear, &qi_fast_resize_bilinear},
-           {"the same, the core (resize)", bilinear, &core},
-           {"bilinear 32x32x64 to 64x64, EVEN", bilinear_even, &qi_fast_resize_bilinear},
-           {"the same, the core (resize)", bilinear_even, &core},
-           {"bilinear 32x32x64 to 75x75", bilinear_odd, &qi_fast_resize_bilinear},
-           {"the same, the core (resize)", bilinear_odd, &core},
-           {"bilinear 33x33x256 to 65x65", bilinear_deep, &qi_fast_resize_bilinear},
-           {"the same, the core (resize)", bilinear_deep, &core},
-           {"bilinear 65x65x21 to 513x513", bilinear_classes, &qi_fast_resize_bilinear},
-           {"the same, the core (resize)", bilinear_classes, &core},
+           {"pad 224x224x3 to 225x225", pad_pixels, &qi_fast_pad},
+           {"pad 56x56x96 to 57x57", pad_layer, &qi_fast_pad},
+           {"resize_nearest 28x28x64 to 56x56", nearest, &qi_fast_resize_nearest},
+           {"resize_bilinear 32x32x64 to 64x64", bilinear, &qi_fast_resize_bilinear},
+           {"resize_bilinear with rounding EVEN", bilinear_even, &qi_fast_resize_bilinear},
+           {"resize_bilinear 32x32x64 to 75x75", bilinear_odd, &qi_fast_resize_bilinear},
+           {"resize_bilinear 33x33x256 to 65x65", bilinear_deep, &qi_fast_resize_bilinear},
+           {"resize_bilinear 65x65x21 to 513x513", bilinear_classes, &qi_fast_resize_bilinear},
            {"softmax 1001", softmax, &qi_fast_softmax}};
 
 enum { OPS = sizeof ops / sizeof ops[0] };
@@ -389,30 +409,34 @@ static void copy_once(struct copy *c)
 /** Each op by itself, so that its tensors stay in the cache. */
 static void print_op(int i, const qi_isa *isa, int rounds)
 {
-    node_timer t = {0};
-    uint64_t seed = 1;
+    node_timer t = {0}, by_core = {0};
+    uint64_t seed = 1, same_seed = 1;
     ops[i].build(&t.n, &seed);
+    ops[i].build(&by_core.n, &same_seed);
     if (!ops[i].fast->accepts(isa, &t.n.model, &t.n.node)) {
         printf("%-38s the core runs it\n", ops[i].name);
         return;
     }
     node_timer_prepare(&t, ops[i].fast, isa);
+    node_timer_prepare(&by_core, &core, isa);
     struct copy c = copy_like(&t);
-    for (int r = 0; r < rounds; r++) {
+    for (int r = 0; r < rounds || r < CORE_EACH * CORE_LEAST; r++) {
         node_timer_run(&t);
         copy_once(&c);
+        if (r % CORE_EACH == 0)
+            node_timer_run(&by_core);
     }
     double const moved = 2 * (double)c.bytes;
-    printf("%-38s %8.2f %7.1f %7.1f %7.2f\n", ops[i].name, t.best * 1e6, moved / t.best * 1e-9,
-           moved / c.best * 1e-9, c.best / t.best);
+    printf("%-38s %8.2f %7.1f %7.1f %7.2f %7.1f\n", ops[i].name, t.best * 1e6,
+           moved / t.best * 1e-9, moved / c.best * 1e-9, c.best / t.best, by_core.best / t.best);
     free(c.from);
     free(c.to);
 }
 
 static void print_isa(const qi_isa *isa, int rounds, const char *op)
 {
-    printf("%s, one thread, fastest of %d\n%-38s %8s %7s %7s %7s\n", isa->name, rounds, "", "us",
-           "B/ns", "memcpy", "ratio");
+    printf("%s, one thread, fastest of %d\n%-38s %8s %7s %7s %7s %7s\n", isa->name, rounds, "",
+           "us", "B/ns", "memcpy", "ratio", "core");
     for (int i = 0; i < OPS; i++)
         if (strstr(ops[i].name, op))
             print_op(i, isa, rounds);

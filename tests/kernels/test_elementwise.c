@@ -1,7 +1,7 @@
 /**
  * Compares everything that is not a product of matrices with the scalar kernels: tables,
- * requantize, logistic, tanh, add, sub, mul, pools, mean, concat, resizes, softmax. The variants
- * run natively if the processor has the instructions, and always through SIMDe.
+ * requantize, logistic, tanh, add, sub, mul, pools, mean, concat, pad, resizes, softmax. The
+ * variants run natively if the processor has the instructions, and always through SIMDe.
  */
 #include "common/suite.h"
 #include "infer/host/drivers/resize_plan.h"
@@ -706,6 +706,36 @@ START_TEST(test_concat)
 }
 END_TEST
 
+/* ------------------------------------------------------------------ pad */
+
+/** sizes: the rank; any axes of it are padded. */
+static void build_pad(one_node *n, const int32_t *sizes, uint64_t *seed)
+{
+    codes const c = random_codes(seed);
+    int32_t x[4] = {1, 1, 1, 1}, y[4] = {1, 1, 1, 1}, params[9] = {0};
+    for (int d = 0; d < sizes[0]; d++) {
+        x[d] = node_random_in(seed, 1, d == 3 ? 70 : 9);
+        for (int after = 0; after < 2 && node_random_in(seed, 0, 1); after++)
+            params[d + 4 * after] = node_random_in(seed, 0, 3);
+        y[d] = x[d] + params[d] + params[d + 4];
+    }
+    params[8] = node_random_in(seed, 0, 1) ? c.zero_point : lowest(c);
+    node_init(n, &qi_kernel_pad, QI_ROUND_NONE, seed);
+    input(n, c, sizes[0], x);
+    output(n, c, sizes[0], y);
+    node_params(n, 9, params);
+}
+
+START_TEST(test_pad)
+{
+    uint64_t seed = 14;
+    for (int repeat = 0; repeat < 100; repeat++) {
+        const int32_t sizes[4] = {node_random_in(&seed, 0, 2) ? 4 : node_random_in(&seed, 1, 3)};
+        compare(build_pad, &qi_fast_pad, sizes, false, &seed);
+    }
+}
+END_TEST
+
 /* ------------------------------------------------------------------ resizes */
 
 /** Corners aligned, half pixel centers, or neither. */
@@ -858,6 +888,7 @@ int main(void)
     tcase_add_test(t, test_pools);
     tcase_add_test(t, test_average_of_small_counts);
     tcase_add_test(t, test_concat);
+    tcase_add_test(t, test_pad);
     tcase_add_test(t, test_bilinear);
     tcase_add_test(t, test_nearest);
     tcase_add_test(t, test_bits_of_blends);

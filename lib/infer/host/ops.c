@@ -118,6 +118,7 @@ static const qi_fast *const drivers[] = {
     &qi_fast_tanh,
     &qi_fast_table,
     &qi_fast_concat,
+    &qi_fast_pad,
     &qi_fast_resize_bilinear,
     &qi_fast_resize_nearest,
 };

@@ -179,6 +179,14 @@ enum { QI_CONCAT_AXIS, QI_CONCAT_PARAMS };
 /** of strided_slice: each has QI_MAX_RANK parameters */
 enum { QI_SLICE_BEGIN = 0, QI_SLICE_STRIDE = QI_MAX_RANK, QI_SLICE_PARAMS = 2 * QI_MAX_RANK };
 
+/** of pad: before and after each axis, and the code */
+enum {
+    QI_PAD_BEFORE = 0,
+    QI_PAD_AFTER = QI_MAX_RANK,
+    QI_PAD_VALUE = 2 * QI_MAX_RANK,
+    QI_PAD_PARAMS
+};
+
 /* ------------------------------------------------------------------ windows */
 
 /**

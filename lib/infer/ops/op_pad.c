@@ -6,15 +6,13 @@
 #include "infer/model/code.h"
 #include "infer/model/op.h"
 
-enum { BEFORE = 0, AFTER = QI_MAX_RANK, VALUE = 2 * QI_MAX_RANK, PARAMS };
-
 static qi_status check(const qi_model *model, const qi_node *node, int32_t index, qi_error *err)
 {
     qi_checker c = {model, node, index, err, QI_OK};
-    if (!qi_rule_counts(&c, 1, 1, PARAMS, QI_ROUND_NONE) || !qi_rule_any_codes(&c, 0, 0))
+    if (!qi_rule_counts(&c, 1, 1, QI_PAD_PARAMS, QI_ROUND_NONE) || !qi_rule_any_codes(&c, 0, 0))
         return c.status;
     const qi_tensor *x = qi_input(model, node, 0), *y = qi_output(model, node);
-    const int32_t *before = node->params + BEFORE, *after = node->params + AFTER;
+    const int32_t *before = node->params + QI_PAD_BEFORE, *after = node->params + QI_PAD_AFTER;
     qi_rule_same_codes(&c, 0);
     qi_rule(&c, x->rank == y->rank, QI_ERR_SHAPE, "rank of the output", y->rank, x->rank);
     for (int d = 0; d < QI_MAX_RANK; d++) {
@@ -23,7 +21,7 @@ static qi_status check(const qi_model *model, const qi_node *node, int32_t index
         qi_rule_range(&c, "after", after[d], 0, d < x->rank ? INT32_MAX : 0);
         qi_rule(&c, y->dims[d] == want, QI_ERR_SHAPE, "dimension of the output", y->dims[d], want);
     }
-    qi_rule_range(&c, "value", node->params[VALUE], qi_code_lo(y), qi_code_hi(y));
+    qi_rule_range(&c, "value", node->params[QI_PAD_VALUE], qi_code_lo(y), qi_code_hi(y));
     return c.status;
 }
 
@@ -33,11 +31,11 @@ static void fill(const qi_call *call, void *params)
     const qi_tensor *y = qi_output(call->model, call->node);
     const int32_t *p = call->node->params;
     size_t stride[QI_MAX_RANK];
-    qk_pad pad = {.type = y->type, .count = (int32_t)qi_count(y), .value = p[VALUE]};
+    qk_pad pad = {.type = y->type, .count = (int32_t)qi_count(y), .value = p[QI_PAD_VALUE]};
     qi_strides(y, stride);
     memcpy(pad.dims, x->dims, sizeof pad.dims);
     for (int d = 0; d < QI_MAX_RANK; d++)
-        pad.first += p[BEFORE + d] * (int32_t)stride[d];
+        pad.first += p[QI_PAD_BEFORE + d] * (int32_t)stride[d];
     for (int d = 0; d < QI_MAX_RANK - 1; d++)
         pad.step[d] = (int32_t)stride[d];
     *(qk_pad *)params = pad;

@@ -106,7 +106,7 @@ extern const qi_fast qi_fast_add_row, qi_fast_sub_row, qi_fast_mul_row;
 extern const qi_fast qi_fast_add_function, qi_fast_sub_function, qi_fast_mul_function;
 extern const qi_fast qi_fast_average_pool2d, qi_fast_max_pool2d, qi_fast_mean, qi_fast_softmax,
     qi_fast_concat;
-extern const qi_fast qi_fast_resize_bilinear, qi_fast_resize_nearest;
+extern const qi_fast qi_fast_pad, qi_fast_resize_bilinear, qi_fast_resize_nearest;
 
 /**
  * For add, sub or mul of a tensor with a function of the same tensor: the node of that function,
