@@ -256,14 +256,20 @@ static void pad_layer(one_node *n, uint64_t *seed)
 }
 
 /** From one side to another, with corners aligned or half pixel centers. */
-static void resize(one_node *n, uint64_t *seed, const qi_kernel *kernel, qi_rounding rounding,
-                   int32_t from, int32_t to, int32_t c, int align)
+static void resize_codes(one_node *n, uint64_t *seed, const qi_kernel *kernel, qi_type type,
+                         qi_rounding rounding, int32_t from, int32_t to, int32_t c, int align)
 {
     int32_t const x[] = {1, from, from, c}, y[] = {1, to, to, c}, params[] = {align, !align};
     node_init(n, kernel, rounding, seed);
-    codes(n, QI_S8, 4, x);
-    node_output(n, QI_S8, 8, 0, 4, y);
+    codes(n, type, 4, x);
+    node_output(n, type, 8, type == QI_U8 ? 128 : 0, 4, y);
     node_params(n, 2, params);
+}
+
+static void resize(one_node *n, uint64_t *seed, const qi_kernel *kernel, qi_rounding rounding,
+                   int32_t from, int32_t to, int32_t c, int align)
+{
+    resize_codes(n, seed, kernel, QI_S8, rounding, from, to, c, align);
 }
 
 static void nearest(one_node *n, uint64_t *seed)
@@ -285,6 +291,12 @@ static void bilinear_even(one_node *n, uint64_t *seed)
 static void bilinear_odd(one_node *n, uint64_t *seed)
 {
     resize(n, seed, &qi_kernel_resize_bilinear, QI_ROUND_NONE, 32, 75, 64, 0);
+}
+
+/** float32 rounds. */
+static void bilinear_float(one_node *n, uint64_t *seed)
+{
+    resize_codes(n, seed, &qi_kernel_resize_bilinear, QI_U8, QI_ROUND_NONE, 32, 75, 64, 0);
 }
 
 static void bilinear_deep(one_node *n, uint64_t *seed)
@@ -359,6 +371,7 @@ static const struct {
            {"resize_bilinear 32x32x64 to 64x64", bilinear, &qi_fast_resize_bilinear},
            {"resize_bilinear with rounding EVEN", bilinear_even, &qi_fast_resize_bilinear},
            {"resize_bilinear 32x32x64 to 75x75", bilinear_odd, &qi_fast_resize_bilinear},
+           {"resize_bilinear of uint8 to 75x75", bilinear_float, &qi_fast_resize_float},
            {"resize_bilinear 33x33x256 to 65x65", bilinear_deep, &qi_fast_resize_bilinear},
            {"resize_bilinear 65x65x21 to 513x513", bilinear_classes, &qi_fast_resize_bilinear},
            {"softmax 1001", softmax, &qi_fast_softmax}};

@@ -782,7 +782,7 @@ static void build_resize(one_node *n, const int32_t *sizes, uint64_t *seed)
     node_params(n, 2, params);
 }
 
-/** The core does uint8 by itself where float32 rounds. */
+/** Another driver does uint8 where float32 rounds. */
 START_TEST(test_bilinear)
 {
     uint64_t seed = 15;
@@ -793,6 +793,8 @@ START_TEST(test_bilinear)
                                  {c, QI_ROUND_EVEN, 1, 2}, {c, QI_ROUND_NONE, 0, 1}};
         for (size_t i = 0; i < sizeof of / sizeof of[0]; i++)
             compare(build_resize, &qi_fast_resize_bilinear, of[i], i == 7, &seed);
+        compare(build_resize, &qi_fast_resize_float, of[2], false, &seed);
+        compare(build_resize, &qi_fast_resize_float, of[7], false, &seed);
     }
 }
 END_TEST
@@ -808,11 +810,11 @@ START_TEST(test_nearest)
 }
 END_TEST
 
-/** Weights in lowest terms: how many bits the sums have, and what the core keeps. */
+/** Weights in lowest terms: how many bits the sums have, and what does not fit. */
 START_TEST(test_bits_of_blends)
 {
     static const struct {
-        int32_t rounding, is_u8, in, out, align, bits; /* 0 bits: the core's */
+        int32_t rounding, is_u8, in, out, align, bits; /* 0 bits: does not fit */
     } of[] = {{QI_ROUND_NONE, 0, 32, 64, 0, 16},    {QI_ROUND_NONE, 0, 16, 128, 0, 16},
               {QI_ROUND_NONE, 0, 65, 513, 1, 16},   {QI_ROUND_NONE, 0, 33, 513, 1, 16},
               {QI_ROUND_NONE, 0, 32, 75, 0, 32},    {QI_ROUND_NONE, 0, 99, 2000, 0, 32},

@@ -120,6 +120,7 @@ static const qi_fast *const drivers[] = {
     &qi_fast_concat,
     &qi_fast_pad,
     &qi_fast_resize_bilinear,
+    &qi_fast_resize_float,
     &qi_fast_resize_nearest,
 };
 

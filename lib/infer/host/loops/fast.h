@@ -107,6 +107,8 @@ extern const qi_fast qi_fast_add_function, qi_fast_sub_function, qi_fast_mul_fun
 extern const qi_fast qi_fast_average_pool2d, qi_fast_max_pool2d, qi_fast_mean, qi_fast_softmax,
     qi_fast_concat;
 extern const qi_fast qi_fast_pad, qi_fast_resize_bilinear, qi_fast_resize_nearest;
+/** resize_bilinear of uint8 where qi_fast_resize_bilinear does not accept it. */
+extern const qi_fast qi_fast_resize_float;
 
 /**
  * For add, sub or mul of a tensor with a function of the same tensor: the node of that function,
