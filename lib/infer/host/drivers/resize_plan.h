@@ -24,7 +24,7 @@ typedef struct qi_resize_axis {
 } qi_resize_axis;
 
 typedef struct qi_resize_plan {
-    int32_t fits; /* 0: sums have more than 32 bits, or float32 rounds: for the core */
+    int32_t fits; /* 0: sums have more than 32 bits, or float32 rounds */
     int32_t is_fixed;
     qi_resize_axis v, h;
     qi_blend blend;
