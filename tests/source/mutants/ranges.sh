@@ -9,7 +9,7 @@ export_mutant range-activations-symmetric lib/fakequant/op_fake_quant.c \
 export_mutant range-steps lib/fakequant/range.c 's/float const steps = (float)(hi - lo);/float const steps = (float)(hi - lo + (lo == 0));/'
 export_mutant range-zero-point-down lib/fakequant/range.c 's/: roundf(z);/: lo == 0 ? floorf(z) : roundf(z);/'
 export_mutant range-weights-lowest-code lib/fakequant/range.c 's/\*lo = weights ? 1 : 0;/*lo = 0;/'
-export_mutant range-weights-never-lowest lib/fakequant/quantizer_channel.c 's/->all_codes \&\& grid.bits < 8;/->all_codes \&\& grid.bits < 2;/'
+export_mutant range-weights-never-lowest lib/fakequant/range.c 's/!all_codes || bits == 8/!all_codes || bits >= 2/'
 export_mutant range-weights-one-sided lib/fakequant/quantizer_grid.c 's/= -min > max ? -min : max;/= max > 0 ? max : -min;/'
 export_mutant range-weights-first-channel lib/fakequant/op_fake_quant_weights.c \
     's/run_at(&view, node->inputs\[0\]->value, i, channel), (size_t)view.inner));/run_at(\&view, node->inputs[0]->value, i, 0), (size_t)view.inner));/'
