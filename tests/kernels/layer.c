@@ -62,17 +62,18 @@ struct shapes {
 static struct shapes window_shapes(const struct layer *l, uint64_t *seed)
 {
     int32_t const m = l->multiplier, o = m ? l->c * m : l->o;
+    int32_t const groups = l->groups ? l->groups : 1;
     int32_t const oh =
         node_outputs(l->h, l->pad_top, l->kernel_h, l->dilation_h, l->stride_h, seed);
     int32_t const ow =
         node_outputs(l->w, l->pad_left, l->kernel_w, l->dilation_w, l->stride_w, seed);
     return (struct shapes){.rank = 4,
                            .x = {l->batch, l->h, l->w, l->c},
-                           .w = {m ? 1 : o, l->kernel_h, l->kernel_w, m ? o : l->c},
+                           .w = {m ? 1 : o, l->kernel_h, l->kernel_w, m ? o : l->c / groups},
                            .y = {l->batch, oh, ow, o},
                            .n_params = 7,
                            .params = {l->stride_h, l->stride_w, l->dilation_h, l->dilation_w,
-                                      l->pad_top, l->pad_left, m ? m : 1}};
+                                      l->pad_top, l->pad_left, m ? m : groups}};
 }
 
 static struct shapes shapes_of(const struct layer *l, uint64_t *seed)
@@ -131,13 +132,14 @@ void layer_compare(const struct layer *l, const qi_kernel *kernel, const qi_fast
     one_node n;
     snprintf(
         what, sizeof what,
-        "%s: x %dx%dx%dx%d to %d channels, or each to %d, kernel %dx%d stride %d,%d dilation "
+        "%s: x %dx%dx%dx%d in %d groups to %d channels, or each to %d, kernel %dx%d stride %d,%d "
+        "dilation "
         "%d,%d pad %d,%d types %d %d %d bits %d relu %d shifts %d..%d fraction %d even %d fills %d "
         "%d",
-        isa->name, l->batch, l->h, l->w, l->c, l->o, l->multiplier, l->kernel_h, l->kernel_w,
-        l->stride_h, l->stride_w, l->dilation_h, l->dilation_w, l->pad_top, l->pad_left, l->x,
-        l->weights, l->y, l->bits, l->relu, l->shift_lo, l->shift_hi, l->fraction, l->even,
-        l->x_fill, l->w_fill);
+        isa->name, l->batch, l->h, l->w, l->c, l->groups, l->o, l->multiplier, l->kernel_h,
+        l->kernel_w, l->stride_h, l->stride_w, l->dilation_h, l->dilation_w, l->pad_top,
+        l->pad_left, l->x, l->weights, l->y, l->bits, l->relu, l->shift_lo, l->shift_hi,
+        l->fraction, l->even, l->x_fill, l->w_fill);
     layer_build(&n, l, kernel, seed);
     bool const leaves = may_leave && n.tensors[1].type == QI_U8 && n.tensors[1].zero_point == 0;
     ck_assert_msg(node_check(&n), "%s", what);

@@ -8,6 +8,7 @@
 struct layer {
     int32_t h, w, c, batch;
     int32_t o, multiplier; /* output channels; depthwise: for each of the input's, and o is 0 */
+    int32_t groups;        /* conv2d: they divide c and o; 0: one */
     int32_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w, pad_top, pad_left;
     qi_type x, weights, y;
     int bits;               /* of x and the weights */

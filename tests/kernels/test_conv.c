@@ -1,8 +1,8 @@
 /**
- * Compares conv2d and fully_connected as matrix products with the scalar kernels: how windows
- * become rows, how rows are divided into tiles, and where a tile's codes go. The variants run
- * natively if the processor has the instructions, and always through SIMDe. test_gemm tests the
- * products themselves.
+ * Compares conv2d and fully_connected as matrix products with the scalar kernels:
+ * how windows become rows, how rows are divided into tiles, and where a tile's codes go. The
+ * variants run natively if the processor has the instructions, and always through SIMDe. test_gemm
+ * tests the products themselves.
  */
 #include "common/suite.h"
 #include "kernels/layer.h"
@@ -13,15 +13,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void compare(const struct layer *l, uint64_t *seed)
+/** A driver that leaves a layer to the core fails the test. */
+static void compare_with(const struct layer *l, const qi_fast *fast, uint64_t *seed)
 {
-    bool const is_conv = l->kernel_h != 0;
     for (int i = 0; gemm_variant[i].name; i++) {
         const qi_isa isa = {.name = gemm_variant[i].name, .gemm = gemm_variant[i].table};
         if (gemm_variant[i].runs_here())
-            layer_compare(l, is_conv ? &qi_kernel_conv2d : &qi_kernel_fully_connected,
-                          is_conv ? &qi_fast_conv2d : &qi_fast_fully_connected, &isa, false, seed);
+            layer_compare(l, fast->kernel, fast, &isa, false, seed);
     }
+}
+
+/** Does the driver run it? The layer that it is asked for is the next one with this seed. */
+static bool is_accepted(const struct layer *l, const qi_fast *fast, const qi_isa *isa,
+                        uint64_t seed)
+{
+    one_node n;
+    layer_build(&n, l, fast->kernel, &seed);
+    bool const accepted = node_check(&n) && fast->accepts(isa, &n.model, &n.node);
+    node_free(&n);
+    return accepted;
+}
+
+static void compare(const struct layer *l, uint64_t *seed)
+{
+    compare_with(l, l->kernel_h ? &qi_fast_conv2d : &qi_fast_fully_connected, seed);
 }
 
 /** A first layer: stride 2, three channels. */
@@ -143,6 +158,74 @@ START_TEST(test_random_layers)
 }
 END_TEST
 
+/**
+ * Groups with few channels, which are merged, and with many; lines, patches, 1x1. Some of few
+ * channels and pixels are left to the core.
+ */
+START_TEST(test_groups)
+{
+    uint64_t seed = 9 + (uint64_t)_i * 1000;
+    int tried = 0, compared = 0;
+    for (int i = 0; i < 120; i++) {
+        struct layer l = random_layer(&seed);
+        int32_t const most = i % 4 == 0 ? 24 : i % 4 == 1 ? 9 : 3;
+        l.w = node_random_in(&seed, 1, i % 3 ? 16 : 40);
+        l.groups = node_random_in(&seed, 2, i % 5 ? 8 : 40);
+        l.c = l.groups * (i % 2 ? node_random_in(&seed, 1, most) : most / 2);
+        l.o = l.groups * node_random_in(&seed, 1, most);
+        if (i % 6 == 0) {
+            l.kernel_h = l.kernel_w = 1;
+            l.pad_top = l.pad_left = 0;
+            l.stride_h = l.stride_w = 1 + i % 12 / 6;
+        }
+        for (int k = 0; gemm_variant[k].name; k++) {
+            const qi_isa isa = {.name = gemm_variant[k].name, .gemm = gemm_variant[k].table};
+            if (!gemm_variant[k].runs_here())
+                continue;
+            tried++;
+            if (!is_accepted(&l, &qi_fast_conv2d, &isa, seed))
+                continue;
+            compared++;
+            layer_compare(&l, &qi_kernel_conv2d, &qi_fast_conv2d, &isa, false, &seed);
+        }
+    }
+    ck_assert_int_gt(compared, tried * 3 / 4);
+}
+END_TEST
+
+/** Groups that compute little are the core's. */
+START_TEST(test_left_to_core)
+{
+    for (int i = 0; gemm_variant[i].name; i++) {
+        const qi_isa isa = {.name = gemm_variant[i].name, .gemm = gemm_variant[i].table};
+        struct layer l = plain;
+        l.stride_h = l.stride_w = 1;
+        l.c = l.o = l.groups = 31; /* a prime: they cannot be merged */
+        l.h = l.w = 3;
+        ck_assert(!is_accepted(&l, &qi_fast_conv2d, &isa, 1));
+        l.h = l.w = 20;
+        ck_assert(is_accepted(&l, &qi_fast_conv2d, &isa, 1));
+        l.c = l.o = l.groups = 4; /* one product */
+        l.h = l.w = 3;
+        ck_assert(is_accepted(&l, &qi_fast_conv2d, &isa, 1));
+    }
+}
+END_TEST
+
+/** So much input that each of several products is cut into blocks. */
+START_TEST(test_many_products)
+{
+    uint64_t seed = 11;
+    struct layer l = plain;
+    l.stride_h = l.stride_w = 1;
+    l.h = l.w = 66;
+    l.c = 96;
+    l.o = 72;
+    l.groups = 12;
+    compare(&l, &seed);
+}
+END_TEST
+
 START_TEST(test_fully_connected)
 {
     uint64_t seed = 5;
@@ -228,6 +311,9 @@ int main(void)
     tcase_add_test(t, test_many_tiles);
     tcase_add_test(t, test_lines);
     tcase_add_loop_test(t, test_random_layers, 0, 3);
+    tcase_add_loop_test(t, test_groups, 0, 3);
+    tcase_add_test(t, test_left_to_core);
+    tcase_add_test(t, test_many_products);
     tcase_add_test(t, test_fully_connected);
     tcase_add_test(t, test_binary_is_counted);
     tcase_add_test(t, test_binary);

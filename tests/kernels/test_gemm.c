@@ -256,6 +256,18 @@ static void check_pack(const struct test_case *c, const qi_gemm *gemm, uint8_t *
         }
 }
 
+/** Without weights, packed_bytes says as much as any weights need. */
+static void check_most_bytes(const struct test_case *c, const qi_gemm *gemm, size_t bytes,
+                             struct tally *t)
+{
+    qi_gemm_layer any = c->layer;
+    any.weights = NULL;
+    if (gemm->packed_bytes(&any) >= bytes)
+        return;
+    printf("%s: %s: more bytes than any weights need\n", gemm->name, c->text);
+    t->differing++;
+}
+
 /** Bytes of x from its first row to the slack after the last. */
 static size_t bytes_of_x(const struct test_case *c)
 {
@@ -299,6 +311,7 @@ static void run_case(struct test_case *c, const qi_gemm *gemm, kt_rng *rng, stru
     uint8_t *packed = kt_memory(packed_bytes + QI_SLACK);
     size_t const y_bytes = 2 * MARGIN + (size_t)r->rows * r->y_stride;
     uint8_t *y = kt_memory(y_bytes);
+    check_most_bytes(c, gemm, packed_bytes, t);
     check_pack(c, gemm, packed, packed_bytes, t);
     memset(y, GUARD, y_bytes);
     r->packed = packed;

@@ -6,8 +6,8 @@
  *
  * The sums are int32, for o in group g of `groups`, with I = C / groups. Pixels outside the picture
  * count as Z_x. A fully connected layer is a convolution of 1x1 pixels. The matrix products are
- * those of gemm.h with the best instruction set of this processor. Grouped convolutions, and
- * processors without such an instruction set, use plain loops.
+ * those of gemm.h with the best instruction set of this processor. Processors without one, and
+ * groups of few channels and pixels, which the driver leaves to the core, use plain loops.
  */
 #ifndef QI_HOST_SUMS_H
 #define QI_HOST_SUMS_H

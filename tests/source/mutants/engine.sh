@@ -18,11 +18,15 @@ mutant srdhm-saturation test_fixedpoint include/qat/rounding.h \
 # Kernels of the engine changed in one place.
 mutant even-distance kernels/test_even lib/infer/host/loops/even.h 's/ DISTANCE = 13/ DISTANCE = 16/'
 mutant even-least-distance kernels/test_even lib/infer/host/loops/even.h 's/LEAST_DISTANCE = 2/LEAST_DISTANCE = 0/'
-mutant conv-pad-value test_property lib/infer/kernels/parts/codes.h \
+mutant merged-groups kernels/test_conv lib/infer/host/drivers/fast_conv.c \
+    's/memcpy(to + (size_t)(o \/ channels) \* run, from, run)/memcpy(to, from, run)/'
+mutant groups-left-to-core kernels/test_conv lib/infer/host/drivers/fast_conv.c \
+    's/ LEAST = 512 / LEAST = 1 << 30 /'
+mutant conv-pad-value kernels/test_conv lib/infer/kernels/parts/codes.h \
     's/memset((uint8_t \*)to + at, qi_zero_byte(c), n)/memset((uint8_t *)to + at, qi_zero_byte(c) + 1, n)/'
-mutant conv-dilation test_property lib/infer/kernels/conv2d.h \
+mutant conv-dilation kernels/test_conv lib/infer/kernels/conv2d.h \
     's/ty.start + ky \* g->dilation_h/ty.start + ky/'
-mutant conv-group test_property lib/infer/kernels/conv2d.h 's/i \* qk_conv2d_group_channels(p))/0)/'
+mutant conv-group kernels/test_conv lib/infer/kernels/conv2d.h 's/i \* qk_conv2d_group_channels(p))/0)/'
 mutant layer-zero-point test_property lib/infer/model/op.c \
     's/\(\.zero_point = qi_output(call->model, call->node)->zero_point\),/\1 + 1,/'
 mutant layer-clamp test_property lib/infer/model/op.c \

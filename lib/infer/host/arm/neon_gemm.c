@@ -185,6 +185,7 @@ static void pack(const qi_gemm_layer *layer, void *packed)
 const qi_gemm QI_VARIANT(qi_gemm_neon) = {.name = "neon",
                                           .row_tile = ROWS,
                                           .channel_tile = CHANNELS,
+                                          .least_channels = CHANNELS,
                                           .packed_bytes = packed_bytes,
                                           .pack = pack,
                                           .run = run};

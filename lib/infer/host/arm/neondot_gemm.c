@@ -156,6 +156,7 @@ static void pack(const qi_gemm_layer *layer, void *packed)
 const qi_gemm QI_VARIANT(qi_gemm_neondot) = {.name = "neondot",
                                              .row_tile = ROWS,
                                              .channel_tile = VECTORS * QI_NEON_LANES,
+                                             .least_channels = QI_NEON_LANES,
                                              .packed_bytes = packed_bytes,
                                              .pack = pack,
                                              .run = run};

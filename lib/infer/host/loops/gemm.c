@@ -39,6 +39,7 @@ static void share(qi_gemm_split *s, int32_t blocks, int is_far)
     int32_t const by_share = is_far ? 1 : at_most(ENOUGH, s->row_tiles / 2);
     s->blocks = by_size > by_share ? by_size : by_share > 1 ? by_share : 1;
     s->groups = at_most(divide_up(ENOUGH, s->blocks), s->panels);
+    s->least_blocks = by_size;
 }
 
 /**
@@ -72,6 +73,18 @@ qi_gemm_split qi_gemm_split_lines(const qi_gemm *gemm, int32_t lines, int32_t li
                        .channel_tile = gemm->channel_tile};
     share(&s, is_far ? divide_up((int64_t)lines * (int64_t)bytes, FAR) : 1, is_far);
     s.joins = s.blocks; /* the driver copies few lines at a time */
+    return s;
+}
+
+qi_gemm_split qi_gemm_split_among(qi_gemm_split s, int32_t products, int64_t bytes)
+{
+    int32_t const by_cache = divide_up(bytes, FAR);
+    int32_t const by_size =
+        at_most(by_cache > s.least_blocks ? by_cache : s.least_blocks, s.row_tiles);
+    int32_t const by_share = at_most(divide_up(ENOUGH, products), s.blocks);
+    s.blocks = by_size > by_share ? by_size : by_share;
+    s.groups = at_most(divide_up(ENOUGH, (int64_t)s.blocks * products), s.panels);
+    s.joins = 1;
     return s;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Matrix products of codes: the contract between the drivers that need them (fast_conv.c,
+ * Matrix products of codes: the contract between the drivers that need them (conv_part.c,
  * fast_fully_connected.c) and the instruction sets.
  *
  *   y[r, n] = code(n, bias[n] + sum over k < K of (x[r, k] - Z_x)(w[n, k] - Z_w))   r < rows, n < N
@@ -28,7 +28,7 @@
 /** A layer as the file describes it, which an inner loop gets when it packs. */
 typedef struct qi_gemm_layer {
     int32_t depth, channels;   /* K, N; >= 1 */
-    const uint8_t *weights;    /* [N, K] codes */
+    const uint8_t *weights;    /* [N, K] codes; NULL: only its size is asked for */
     qi_codes x_codes, w_codes; /* w: (byte ^ flip) - offset = q - zero_point */
     int32_t x_bits;            /* of the codes of x; 0: of any byte */
     int y_is_signed;
@@ -65,15 +65,16 @@ typedef struct qi_gemm_run {
 /** The matrix product of an instruction set. */
 typedef struct qi_gemm {
     const char *name;
-    int32_t row_tile;     /* rows that share a pass over the weights */
-    int32_t channel_tile; /* channels per panel of packed weights */
-    int32_t line_rows;    /* a tile of so many rows keeps the multipliers busy; 0: run takes rows
-                             of one segment at one stride alone */
-    int joins;            /* it gets several blocks of rows at once: reads of weights are what it
-                             waits for */
-    int unsigned_x;       /* run reads x' itself: its caller flips signed codes */
-    int flips;            /* run can flip them where rows follow each other (qi_gemm_run.codes) */
-    /** Bytes that pack fills. */
+    int32_t row_tile;       /* rows that share a pass over the weights */
+    int32_t channel_tile;   /* channels per panel of packed weights */
+    int32_t least_channels; /* of the narrowest panel: fewer take as long */
+    int32_t line_rows;      /* a tile of so many rows keeps the multipliers busy; 0: run takes rows
+                               of one segment at one stride alone */
+    int joins;              /* it gets several blocks of rows at once: reads of weights are what it
+                               waits for */
+    int unsigned_x;         /* run reads x' itself: its caller flips signed codes */
+    int flips;              /* run can flip them where rows follow each other (qi_gemm_run.codes) */
+    /** Bytes that pack fills; without weights, as many as any weights need. */
     size_t (*packed_bytes)(const qi_gemm_layer *layer);
     /**
      * Pack the weights in reading order, with everything that run needs. packed is
@@ -169,12 +170,20 @@ typedef struct qi_gemm_split {
     int32_t blocks,
         groups;    /* there are blocks * groups pieces; those of one block follow each other */
     int32_t joins; /* so many successive blocks may be one piece, >= 1 */
+    int32_t least_blocks; /* so many does the size of x ask for */
 } qi_gemm_split;
 
 qi_gemm_split qi_gemm_split_of(const qi_gemm *gemm, int32_t rows, int32_t depth, int32_t channels);
 /** The same for rows that lie in lines; a piece has whole lines. bytes: of one line of x. */
 qi_gemm_split qi_gemm_split_lines(const qi_gemm *gemm, int32_t lines, int32_t line, size_t bytes,
                                   int32_t depth, int32_t channels);
+
+/**
+ * The same as one of `products` that threads share, whose x and y have so many bytes together.
+ * Their blocks take turns: what all products read of x and write of y stays in the second-level
+ * cache.
+ */
+qi_gemm_split qi_gemm_split_among(qi_gemm_split s, int32_t products, int64_t bytes);
 
 /** What the caller of run has to flip in codes of x: 0, or 0x80. */
 static inline uint8_t qi_gemm_flip(const qi_gemm *gemm, qi_codes x)

@@ -119,12 +119,28 @@ static int32_t count_doubled(const qi_gemm_layer *l, int32_t centre, int32_t fir
     return doubled;
 }
 
+enum { PANEL = VECTORS * LANES };
+
+/** How many groups of all panels may be on the lists twice. */
+static int64_t most_doubled(const qi_gemm_layer *l)
+{
+    enum { WORTH = 14 }; /* one group in 14 */
+    int32_t const groups = (l->depth + GROUP - 1) / GROUP, panels = (l->channels - 1) / PANEL + 1;
+    return (int64_t)groups * panels / WORTH;
+}
+
+int32_t qi_avx2_bytes_most_entries(const qi_gemm_layer *l)
+{
+    int32_t const groups = (l->depth + GROUP - 1) / GROUP;
+    int64_t const doubled = most_doubled(l);
+    return groups + (doubled < groups ? (int32_t)doubled : groups);
+}
+
 int32_t qi_avx2_bytes_entries(const qi_gemm_layer *l)
 {
-    enum { PANEL = VECTORS * LANES, WORTH = 14 }; /* at most one group in 14 may double */
-    int32_t const groups = (l->depth + GROUP - 1) / GROUP, panels = (l->channels - 1) / PANEL + 1;
+    int32_t const groups = (l->depth + GROUP - 1) / GROUP;
     int32_t const centre = centre_of(l);
-    int64_t const most = (int64_t)groups * panels / WORTH;
+    int64_t const most = most_doubled(l);
     int64_t doubled = 0;
     int32_t longest = 0;
     for (int32_t first = 0; first < l->channels; first += PANEL) {

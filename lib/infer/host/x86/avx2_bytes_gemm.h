@@ -6,10 +6,14 @@
 
 #include "infer/host/loops/gemm.h"
 
-#define qi_avx2_bytes_entries QI_VARIANT(qi_avx2_bytes_entries)
-#define qi_avx2_bytes_packed  QI_VARIANT(qi_avx2_bytes_packed)
-#define qi_avx2_bytes_pack    QI_VARIANT(qi_avx2_bytes_pack)
-#define qi_avx2_bytes_run     QI_VARIANT(qi_avx2_bytes_run)
+#define qi_avx2_bytes_most_entries QI_VARIANT(qi_avx2_bytes_most_entries)
+#define qi_avx2_bytes_entries      QI_VARIANT(qi_avx2_bytes_entries)
+#define qi_avx2_bytes_packed       QI_VARIANT(qi_avx2_bytes_packed)
+#define qi_avx2_bytes_pack         QI_VARIANT(qi_avx2_bytes_pack)
+#define qi_avx2_bytes_run          QI_VARIANT(qi_avx2_bytes_run)
+
+/** The most entries that the longest list of a layer has, whatever its weights are. */
+int32_t qi_avx2_bytes_most_entries(const qi_gemm_layer *layer);
 
 /** The entries of the longest list, or 0 if the layer runs faster with 16-bit products. */
 int32_t qi_avx2_bytes_entries(const qi_gemm_layer *layer);

@@ -204,8 +204,17 @@ static void pack(const qi_gemm_layer *layer, void *packed)
 
 /* ------------------------------------------------------------------ the choice */
 
+static size_t most_packed_bytes(const qi_gemm_layer *layer)
+{
+    size_t const bytes = qi_avx2_bytes_packed(layer, qi_avx2_bytes_most_entries(layer));
+    size_t const widened = packed_bytes(layer);
+    return bytes > widened ? bytes : widened;
+}
+
 static size_t packed_bytes_of(const qi_gemm_layer *layer)
 {
+    if (!layer->weights)
+        return most_packed_bytes(layer);
     int32_t const entries = qi_avx2_bytes_entries(layer);
     return entries ? qi_avx2_bytes_packed(layer, entries) : packed_bytes(layer);
 }
@@ -237,6 +246,7 @@ static const char *sequence(const void *packed)
 const qi_gemm QI_VARIANT(qi_gemm_avx2) = {.name = "avx2",
                                           .row_tile = ROWS,
                                           .channel_tile = VECTORS * LANES,
+                                          .least_channels = LANES,
                                           .line_rows = 3,
                                           .unsigned_x = 1,
                                           .packed_bytes = packed_bytes_of,

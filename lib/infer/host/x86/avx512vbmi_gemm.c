@@ -66,7 +66,7 @@ static int has_planes(const qi_gemm_layer *l)
 {
     enum { LEAST_CHANNELS = 64, LEAST_DEPTH = 256 };
     return l->x_bits == PLANES && l->channels >= LEAST_CHANNELS && l->depth >= LEAST_DEPTH &&
-           has_binary_weights(l);
+           l->weights && has_binary_weights(l);
 }
 
 /** The layer as panels see it that have four bytes for a word of codes. */
@@ -86,7 +86,7 @@ static int lowest_of(int is_flipped)
 
 static size_t packed_bytes(const qi_gemm_layer *layer)
 {
-    if (!has_planes(layer))
+    if (!has_planes(layer)) /* and bits need no more than codes */
         return bytes_gemm.packed_bytes(layer);
     qi_gemm_layer const small = in_words(layer);
     return qi_packed_bytes(&small, &shape);

@@ -73,6 +73,7 @@ static void pack(const qi_gemm_layer *layer, void *packed)
 const qi_gemm QI_VARIANT(qi_gemm_avxvnni) = {.name = "avxvnni",
                                              .row_tile = ROWS,
                                              .channel_tile = VECTORS * LANES,
+                                             .least_channels = LANES,
                                              .line_rows = 5,
                                              .unsigned_x = 1,
                                              .packed_bytes = packed_bytes,

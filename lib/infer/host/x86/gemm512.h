@@ -15,8 +15,8 @@ enum { ROWS = 12, VECTORS = 2, LANES = 16 };
 /** How pieces are cut, and who flips codes: equal for all, because one product hands layers on to
  * another. */
 #define GEMM512_PIECES                                                                             \
-    .row_tile = ROWS, .channel_tile = VECTORS * LANES, .line_rows = 7, .joins = 1,                 \
-    .unsigned_x = 1, .flips = 1
+    .row_tile = ROWS, .channel_tile = VECTORS * LANES, .least_channels = LANES, .line_rows = 7,    \
+    .joins = 1, .unsigned_x = 1, .flips = 1
 
 static const qi_panel_shape shape = {
     .vectors = VECTORS, .narrow = 1, .lanes = LANES, .group = 4, .weight_size = 1};
