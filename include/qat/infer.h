@@ -340,10 +340,10 @@ size_t qi_arena_bytes(const qi_model *model);
 size_t qi_model_ram(const qi_model *model);
 
 /**
- * The multiply-adds that one run takes, including taps in the padding, a pool's sums, and products
- * with the zeros that transpose_conv2d puts between the values of x. An op without products counts
- * one for each value that it reads or writes. At most INT64_MAX. A program that takes models from
- * elsewhere compares this with what it can afford:
+ * The multiply-adds that one run with the core's kernels takes, including taps in the padding, a
+ * pool's sums, and products with the zeros that transpose_conv2d puts between the values of x. An
+ * op without products counts one for each value that it reads or writes. At most INT64_MAX. A
+ * program that takes models from elsewhere compares this with what it can afford:
  *
  *     if (qi_model_macs(model) > 1000000000)
  *         return "too slow for this device";

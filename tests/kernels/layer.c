@@ -76,8 +76,31 @@ static struct shapes window_shapes(const struct layer *l, uint64_t *seed)
                                       l->pad_top, l->pad_left, m ? m : groups}};
 }
 
-static struct shapes shapes_of(const struct layer *l, uint64_t *seed)
+/** Outputs of a transposed convolution along an axis: all, as SAME, or any number. */
+static int32_t spread_outputs(int32_t size, int32_t pad, int32_t kernel, int32_t stride,
+                              uint64_t *seed)
 {
+    int32_t const all = (size - 1) * stride + kernel - 2 * pad, same = size * stride;
+    int32_t const which = node_random_in(seed, 0, 2);
+    return which == 0 && all > 0 ? all : which == 1 ? same : node_random_in(seed, 1, same + 3);
+}
+
+static struct shapes transposed_shapes(const struct layer *l, uint64_t *seed)
+{
+    int32_t const oh = spread_outputs(l->h, l->pad_top, l->kernel_h, l->stride_h, seed);
+    int32_t const ow = spread_outputs(l->w, l->pad_left, l->kernel_w, l->stride_w, seed);
+    return (struct shapes){.rank = 4,
+                           .x = {l->batch, l->h, l->w, l->c},
+                           .w = {l->o, l->kernel_h, l->kernel_w, l->c},
+                           .y = {l->batch, oh, ow, l->o},
+                           .n_params = 4,
+                           .params = {l->stride_h, l->stride_w, l->pad_top, l->pad_left}};
+}
+
+static struct shapes shapes_of(const struct layer *l, const qi_kernel *kernel, uint64_t *seed)
+{
+    if (kernel == &qi_kernel_transpose_conv2d)
+        return transposed_shapes(l, seed);
     if (l->kernel_h)
         return window_shapes(l, seed);
     return (struct shapes){
@@ -106,7 +129,7 @@ static void make_ties(one_node *n, uint64_t *seed)
 
 void layer_build(one_node *n, const struct layer *l, const qi_kernel *kernel, uint64_t *seed)
 {
-    struct shapes s = shapes_of(l, seed);
+    struct shapes s = shapes_of(l, kernel, seed);
     int32_t const x_zero = node_zero_point(seed, l->x, l->bits);
     int32_t const w_zero = l->weights == QI_S8 ? 0 : node_zero_point(seed, QI_U8, l->bits);
     int32_t const zero_point = node_zero_point(seed, l->y, 8);

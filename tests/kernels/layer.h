@@ -28,7 +28,8 @@ struct layer {
  *  shifts, which are its own, at random. */
 struct layer layer_random(const struct layer *most, uint64_t *seed);
 
-/** conv2d, depthwise_conv2d or fully_connected; node_free it. */
+/** conv2d, depthwise_conv2d, transpose_conv2d (which has no dilation) or fully_connected; node_free
+ *  it. */
 void layer_build(one_node *n, const struct layer *l, const qi_kernel *kernel, uint64_t *seed);
 
 /**

@@ -1,5 +1,5 @@
 /**
- * Compares conv2d and fully_connected as matrix products with the scalar kernels:
+ * Compares conv2d, transpose_conv2d and fully_connected as matrix products with the scalar kernels:
  * how windows become rows, how rows are divided into tiles, and where a tile's codes go. The
  * variants run natively if the processor has the instructions, and always through SIMDe. test_gemm
  * tests the products themselves.
@@ -193,7 +193,30 @@ START_TEST(test_groups)
 }
 END_TEST
 
-/** Groups that compute little are the core's. */
+/** Kernels smaller than the stride, as large, and larger; any number of outputs. */
+START_TEST(test_transposed)
+{
+    uint64_t seed = 10 + (uint64_t)_i * 1000;
+    for (int i = 0; i < 120; i++) {
+        struct layer l = random_layer(&seed);
+        l.h = node_random_in(&seed, 1, 9);
+        l.w = node_random_in(&seed, 1, i % 3 ? 9 : 40);
+        l.c = i % 2 ? l.c : 4 * node_random_in(&seed, 1, 10);
+        l.stride_h = node_random_in(&seed, 1, 4);
+        l.stride_w = node_random_in(&seed, 1, 4);
+        l.dilation_h = l.dilation_w = 1;
+        if (i % 4 == 0) {
+            l.kernel_h = l.stride_h;
+            l.kernel_w = l.stride_w;
+        }
+        l.pad_top = node_random_in(&seed, 0, i % 4 ? l.kernel_h - 1 : 0);
+        l.pad_left = node_random_in(&seed, 0, i % 4 ? l.kernel_w - 1 : 0);
+        compare_with(&l, &qi_fast_transpose_conv2d, &seed);
+    }
+}
+END_TEST
+
+/** Groups that compute little, and phases that would take much memory, are the core's. */
 START_TEST(test_left_to_core)
 {
     for (int i = 0; gemm_variant[i].name; i++) {
@@ -208,6 +231,13 @@ START_TEST(test_left_to_core)
         l.c = l.o = l.groups = 4; /* one product */
         l.h = l.w = 3;
         ck_assert(is_accepted(&l, &qi_fast_conv2d, &isa, 1));
+        l.stride_h = l.stride_w = 32;
+        ck_assert(is_accepted(&l, &qi_fast_transpose_conv2d, &isa, 1));
+        l.o = 257;
+        ck_assert(!is_accepted(&l, &qi_fast_transpose_conv2d, &isa, 1));
+        l.o = 1;
+        l.stride_w = 33;
+        ck_assert(!is_accepted(&l, &qi_fast_transpose_conv2d, &isa, 1));
     }
 }
 END_TEST
@@ -223,6 +253,11 @@ START_TEST(test_many_products)
     l.o = 72;
     l.groups = 12;
     compare(&l, &seed);
+    l.h = l.w = 40;
+    l.c = 33;
+    l.groups = 0;
+    l.stride_h = l.stride_w = 2;
+    compare_with(&l, &qi_fast_transpose_conv2d, &seed);
 }
 END_TEST
 
@@ -312,6 +347,7 @@ int main(void)
     tcase_add_test(t, test_lines);
     tcase_add_loop_test(t, test_random_layers, 0, 3);
     tcase_add_loop_test(t, test_groups, 0, 3);
+    tcase_add_loop_test(t, test_transposed, 0, 3);
     tcase_add_test(t, test_left_to_core);
     tcase_add_test(t, test_many_products);
     tcase_add_test(t, test_fully_connected);

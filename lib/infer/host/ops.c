@@ -97,6 +97,7 @@ const qi_op *qi_op_named(const char *name)
 static const qi_fast *const drivers[] = {
     &qi_fast_conv2d,
     &qi_fast_depthwise_conv2d,
+    &qi_fast_transpose_conv2d,
     &qi_fast_fully_connected,
     &qi_fast_wide_conv2d,
     &qi_fast_wide_fully_connected,

@@ -545,6 +545,22 @@ qi_window qi_conv_window(const qi_model *model, const qi_node *node)
     return g;
 }
 
+qi_window qi_transpose_window(const qi_model *model, const qi_node *node)
+{
+    const int32_t *p = node->params;
+    const qi_tensor *w = qi_input(model, node, 1);
+    qi_window g = {.kernel_h = w->dims[1],
+                   .kernel_w = w->dims[2],
+                   .stride_h = p[QI_TRANSPOSE_STRIDE_H],
+                   .stride_w = p[QI_TRANSPOSE_STRIDE_W],
+                   .dilation_h = 1,
+                   .dilation_w = 1,
+                   .pad_top = p[QI_TRANSPOSE_PAD_TOP],
+                   .pad_left = p[QI_TRANSPOSE_PAD_LEFT]};
+    qi_window_dims(&g, qi_input(model, node, 0), qi_output(model, node));
+    return g;
+}
+
 qi_window qi_pool_window(const qi_model *model, const qi_node *node)
 {
     const int32_t *p = node->params;

@@ -216,6 +216,17 @@ enum {
  */
 qi_window qi_conv_window(const qi_model *model, const qi_node *node);
 
+/** Parameters of transpose_conv2d, in order. */
+enum {
+    QI_TRANSPOSE_STRIDE_H,
+    QI_TRANSPOSE_STRIDE_W,
+    QI_TRANSPOSE_PAD_TOP,
+    QI_TRANSPOSE_PAD_LEFT,
+    QI_TRANSPOSE_CLAMP_LO,
+    QI_TRANSPOSE_CLAMP_HI
+};
+qi_window qi_transpose_window(const qi_model *model, const qi_node *node);
+
 /** Parameters of average_pool2d and max_pool2d, in order. */
 enum {
     QI_POOL_KERNEL_H,

@@ -3,8 +3,6 @@
 #include "infer/model/code.h"
 #include "infer/model/op.h"
 
-enum { STRIDE_H, STRIDE_W, PAD_TOP, PAD_LEFT, CLAMP_LO, CLAMP_HI };
-
 static void rule_axis(qi_checker *c, int32_t kernel, int32_t stride, int32_t pad)
 {
     qi_rule_range(c, "kernel", kernel, 1, QM_MAX_SIDE);
@@ -15,7 +13,7 @@ static void rule_axis(qi_checker *c, int32_t kernel, int32_t stride, int32_t pad
 static qi_status check(const qi_model *model, const qi_node *node, int32_t index, qi_error *err)
 {
     qi_checker c = {model, node, index, err, QI_OK};
-    if (!qi_rule_counts(&c, QI_ACC_INPUTS, QI_ACC_INPUTS, CLAMP_HI + 1,
+    if (!qi_rule_counts(&c, QI_ACC_INPUTS, QI_ACC_INPUTS, QI_TRANSPOSE_CLAMP_HI + 1,
                         qi_layer_rounding(node, 0)) ||
         !qi_rule_layer(&c))
         return c.status;
@@ -31,9 +29,9 @@ static qi_status check(const qi_model *model, const qi_node *node, int32_t index
             w->dims[0], y->dims[3]);
     qi_rule(&c, w->dims[3] == x->dims[3], QI_ERR_SHAPE, "input channels of the weights", w->dims[3],
             x->dims[3]);
-    rule_axis(&c, w->dims[1], p[STRIDE_H], p[PAD_TOP]);
-    rule_axis(&c, w->dims[2], p[STRIDE_W], p[PAD_LEFT]);
-    qi_rule_clamp(&c, CLAMP_LO);
+    rule_axis(&c, w->dims[1], p[QI_TRANSPOSE_STRIDE_H], p[QI_TRANSPOSE_PAD_TOP]);
+    rule_axis(&c, w->dims[2], p[QI_TRANSPOSE_STRIDE_W], p[QI_TRANSPOSE_PAD_LEFT]);
+    qi_rule_clamp(&c, QI_TRANSPOSE_CLAMP_LO);
     if (!c.status)
         qi_rule_accumulator(&c, w->dims[0]);
     return c.status;
@@ -42,17 +40,7 @@ static qi_status check(const qi_model *model, const qi_node *node, int32_t index
 static qk_transpose_conv2d layer_of(const qi_model *model, const qi_node *node)
 {
     const qi_tensor *w = qi_input(model, node, 1);
-    const int32_t *p = node->params;
-    qi_window window = {.kernel_h = w->dims[1],
-                        .kernel_w = w->dims[2],
-                        .stride_h = p[STRIDE_H],
-                        .stride_w = p[STRIDE_W],
-                        .dilation_h = 1,
-                        .dilation_w = 1,
-                        .pad_top = p[PAD_TOP],
-                        .pad_left = p[PAD_LEFT]};
-    qi_window_dims(&window, qi_input(model, node, 0), qi_output(model, node));
-    return (qk_transpose_conv2d){.window = window,
+    return (qk_transpose_conv2d){.window = qi_transpose_window(model, node),
                                  .x_codes = qi_codes_of(qi_input(model, node, 0)),
                                  .weight_codes = qi_codes_of(w),
                                  .weights = qi_rows_of(w, w->data)};
@@ -67,7 +55,7 @@ static size_t scratch(const qi_model *model, const qi_node *node)
 static void fill(const qi_call *call, void *params)
 {
     qk_transpose_conv2d layer = layer_of(call->model, call->node);
-    layer.requant = qi_requant_of(call, CLAMP_LO);
+    layer.requant = qi_requant_of(call, QI_TRANSPOSE_CLAMP_LO);
     *(qk_transpose_conv2d *)params = layer;
 }
 

@@ -22,6 +22,10 @@ mutant merged-groups kernels/test_conv lib/infer/host/drivers/fast_conv.c \
     's/memcpy(to + (size_t)(o \/ channels) \* run, from, run)/memcpy(to, from, run)/'
 mutant groups-left-to-core kernels/test_conv lib/infer/host/drivers/fast_conv.c \
     's/ LEAST = 512 / LEAST = 1 << 30 /'
+mutant transposed-phase kernels/test_conv lib/infer/host/drivers/fast_transpose_conv.c \
+    's/phase = (first + pad) % stride,/phase = first % stride,/'
+mutant transposed-outside kernels/test_conv lib/infer/host/drivers/patches.c \
+    's/if (taps.start >= size)/if (taps.start > size)/'
 mutant conv-pad-value kernels/test_conv lib/infer/kernels/parts/codes.h \
     's/memset((uint8_t \*)to + at, qi_zero_byte(c), n)/memset((uint8_t *)to + at, qi_zero_byte(c) + 1, n)/'
 mutant conv-dilation kernels/test_conv lib/infer/kernels/conv2d.h \

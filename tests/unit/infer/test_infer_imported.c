@@ -393,7 +393,7 @@ static void trial_transpose_conv(int number)
     ck_assert_ptr_nonnull(g);
     transposed_graph(v, g);
     fill_codes(v->in, product_of(v->x, 4), v->cx, &v->seed);
-    net_run(g, (const void *[]){v->in}, (void *[]){v->got});
+    net_run_kept(g, (const void *[]){v->in}, (void *[]){v->got}, "transpose_conv2d", number);
     for (int n = 0; n < v->x[0]; n++)
         for (int iy = 0; iy < v->x[1]; iy++)
             for (int ix = 0; ix < v->x[2]; ix++)

@@ -96,7 +96,8 @@ static inline void qi_fast_run_tiles(const qi_fast *fast, const qi_fast_call *ca
 }
 
 /** The drivers; each is in the file of its op family. */
-extern const qi_fast qi_fast_conv2d, qi_fast_depthwise_conv2d, qi_fast_fully_connected;
+extern const qi_fast qi_fast_conv2d, qi_fast_depthwise_conv2d, qi_fast_transpose_conv2d,
+    qi_fast_fully_connected;
 extern const qi_fast qi_fast_wide_conv2d, qi_fast_wide_fully_connected; /* 16-bit codes */
 extern const qi_fast qi_fast_requantize, qi_fast_logistic, qi_fast_tanh, qi_fast_table;
 extern const qi_fast qi_fast_add, qi_fast_sub, qi_fast_mul;
