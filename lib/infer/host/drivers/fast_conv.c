@@ -15,12 +15,17 @@ static int32_t groups_of(const qi_node *node)
     return node->params[QI_CONV_GROUPS];
 }
 
-/** How many groups are one product: as many as fill the narrowest panel. */
+/**
+ * How many groups are one product: the largest divisor of their number of which the narrowest panel
+ * holds the channels.
+ */
 static int32_t merged_groups(const qi_gemm *gemm, const qi_window *g, int32_t groups)
 {
+    enum { MOST_DEPTH = 1 << 24 }; /* qi_weight_sum */
+    int64_t const depth = (int64_t)qi_conv_depth(g) / groups;
     int32_t const fit = gemm->least_channels / (g->o / groups);
     int32_t merged = fit < 1 ? 1 : fit < groups ? fit : groups;
-    while (groups % merged)
+    while (merged > 1 && (groups % merged || merged * depth > MOST_DEPTH))
         merged--;
     return merged;
 }
@@ -32,14 +37,19 @@ static int32_t parts_of(const qi_isa *isa, const qi_model *model, const qi_node 
     return groups / merged_groups(isa->gemm, &g, groups);
 }
 
-/** Do products of few channels compute enough to be worth their calls? bench_conv measures it. */
+/**
+ * Do products of few channels compute enough to be worth their calls? bench_conv measures it. There
+ * must not be too many: each has a header.
+ */
 static int is_worth(const qi_isa *isa, const qi_model *model, const qi_node *node)
 {
     enum { OUTPUT = 8, LEAST = 512 }; /* an output takes as long as so many multiplications more */
+    enum { MOST_PARTS = 1 << 10 };
     qi_window const g = qi_conv_window(model, node);
     int32_t const parts = parts_of(isa, model, node);
     int64_t const depth = qi_count(qi_input(model, node, 1)) / g.o;
-    return parts == 1 || (int64_t)g.n * g.oh * g.ow * (g.o / parts) * (depth + OUTPUT) >= LEAST;
+    return parts == 1 || (parts <= MOST_PARTS &&
+                          (int64_t)g.n * g.oh * g.ow * (g.o / parts) * (depth + OUTPUT) >= LEAST);
 }
 
 static int accepts(const qi_isa *isa, const qi_model *model, const qi_node *node)

@@ -140,8 +140,7 @@ static struct axis axis_of(int32_t kernel, int32_t stride)
     return (struct axis){stride, (kernel - 1) % stride + 1, {most, most - 1}};
 }
 
-/** The bytes of as many phases before one of an axis as it has, if those of each kind have so many.
- */
+/** The bytes of the phases before one of an axis; bytes: of a longer one, of another. */
 static size_t before(const struct axis *axis, int32_t phase, const size_t bytes[2])
 {
     int32_t const first = least(phase, axis->longer);

@@ -81,7 +81,7 @@ typedef struct qi_gemm {
      * QI_FAST_ALIGN-aligned and has QI_SLACK readable bytes after it.
      */
     void (*pack)(const qi_gemm_layer *layer, void *packed);
-    /** Bytes of scratch for one run. NULL: none. */
+    /** Bytes of scratch for one run; without weights, as many as any weights need. NULL: none. */
     size_t (*scratch)(const qi_gemm_layer *layer);
     void (*run)(const qi_gemm_run *run);
     /**

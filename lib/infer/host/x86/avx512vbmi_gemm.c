@@ -59,14 +59,19 @@ static int has_binary_weights(const qi_gemm_layer *l)
 }
 
 /**
- * Is the layer one for this file, and large enough to gain? bench/few_bits/bit_planes.c measures
- * it. Inputs of three bits gain on an EPYC, but hardly where two VPDPBUSD start in a cycle.
+ * Is the layer one for this file if its weights are, and large enough to gain?
+ * bench/few_bits/bit_planes.c measures it. Inputs of three bits gain on an EPYC, but hardly where
+ * two VPDPBUSD start in a cycle.
  */
-static int has_planes(const qi_gemm_layer *l)
+static int may_have_planes(const qi_gemm_layer *l)
 {
     enum { LEAST_CHANNELS = 64, LEAST_DEPTH = 256 };
-    return l->x_bits == PLANES && l->channels >= LEAST_CHANNELS && l->depth >= LEAST_DEPTH &&
-           l->weights && has_binary_weights(l);
+    return l->x_bits == PLANES && l->channels >= LEAST_CHANNELS && l->depth >= LEAST_DEPTH;
+}
+
+static int has_planes(const qi_gemm_layer *l)
+{
+    return may_have_planes(l) && l->weights && has_binary_weights(l);
 }
 
 /** The layer as panels see it that have four bytes for a word of codes. */
@@ -156,10 +161,12 @@ static int32_t chunk_rows(size_t words)
 
 static size_t scratch(const qi_gemm_layer *layer)
 {
-    if (!has_planes(layer))
-        return qi_gemm_scratch(&bytes_gemm, layer);
+    size_t const bytes = qi_gemm_scratch(&bytes_gemm, layer);
+    if (!may_have_planes(layer) || (layer->weights && !has_planes(layer)))
+        return bytes;
     size_t const words = (size_t)words_of(layer) * PLANES;
-    return (size_t)chunk_rows(words) * words * sizeof(uint32_t);
+    size_t const planes = (size_t)chunk_rows(words) * words * sizeof(uint32_t);
+    return planes > bytes ? planes : bytes;
 }
 
 /** Write the planes of a row; sum u. */
