@@ -708,13 +708,14 @@ END_TEST
 
 /* ------------------------------------------------------------------ pad */
 
-/** sizes: the rank; any axes of it are padded. */
+/** sizes: the rank, the least and the largest last dimension; any axes are padded. */
 static void build_pad(one_node *n, const int32_t *sizes, uint64_t *seed)
 {
     codes const c = random_codes(seed);
     int32_t x[4] = {1, 1, 1, 1}, y[4] = {1, 1, 1, 1}, params[9] = {0};
     for (int d = 0; d < sizes[0]; d++) {
-        x[d] = node_random_in(seed, 1, d == 3 ? 70 : 9);
+        x[d] = d == sizes[0] - 1 ? node_random_in(seed, sizes[1], sizes[2])
+                                 : node_random_in(seed, 1, 9);
         for (int after = 0; after < 2 && node_random_in(seed, 0, 1); after++)
             params[d + 4 * after] = node_random_in(seed, 0, 3);
         y[d] = x[d] + params[d] + params[d + 4];
@@ -730,8 +731,10 @@ START_TEST(test_pad)
 {
     uint64_t seed = 14;
     for (int repeat = 0; repeat < 100; repeat++) {
-        const int32_t sizes[4] = {node_random_in(&seed, 0, 2) ? 4 : node_random_in(&seed, 1, 3)};
-        compare(build_pad, &qi_fast_pad, sizes, false, &seed);
+        int32_t const rank = node_random_in(&seed, 0, 2) ? 4 : node_random_in(&seed, 1, 3);
+        const int32_t any[4] = {rank, 1, 70}, wide[4] = {rank, 256, 300};
+        compare(build_pad, &qi_fast_pad, any, true, &seed); /* short rows are the core's */
+        compare(build_pad, &qi_fast_pad, wide, false, &seed);
     }
 }
 END_TEST
@@ -815,15 +818,27 @@ START_TEST(test_bits_of_blends)
 {
     static const struct {
         int32_t rounding, is_u8, in, out, align, bits; /* 0 bits: does not fit */
-    } of[] = {{QI_ROUND_NONE, 0, 32, 64, 0, 16},    {QI_ROUND_NONE, 0, 16, 128, 0, 16},
-              {QI_ROUND_NONE, 0, 65, 513, 1, 16},   {QI_ROUND_NONE, 0, 33, 513, 1, 16},
-              {QI_ROUND_NONE, 0, 32, 75, 0, 32},    {QI_ROUND_NONE, 0, 99, 2000, 0, 32},
-              {QI_ROUND_NONE, 1, 32, 64, 0, 16},    {QI_ROUND_NONE, 1, 33, 65, 1, 16},
-              {QI_ROUND_NONE, 1, 2, 128, 0, 0},     {QI_ROUND_NONE, 1, 32, 75, 0, 0},
-              {QI_ROUND_ONCE, 0, 32, 64, 0, 16},    {QI_ROUND_EVEN, 1, 10, 30, 0, 16},
-              {QI_ROUND_ONCE, 1, 10, 300, 0, 32},   {QI_ROUND_EVEN, 0, 56, 224, 0, 16},
-              {QI_ROUND_ONCE, 0, 999, 1000, 0, 32}, {QI_ROUND_EVEN, 0, 9999, 9998, 1, 0},
-              {QI_ROUND_EVEN, 0, 1, 1, 0, 16},      {QI_ROUND_NONE, 0, 5, 1, 1, 16}};
+    } of[] = {{QI_ROUND_NONE, 0, 32, 64, 0, 16},
+              {QI_ROUND_NONE, 0, 16, 128, 0, 16},
+              {QI_ROUND_NONE, 0, 65, 513, 1, 16},
+              {QI_ROUND_NONE, 0, 33, 513, 1, 16},
+              {QI_ROUND_NONE, 0, 32, 75, 0, 32},
+              {QI_ROUND_NONE, 0, 99, 2000, 0, 32},
+              {QI_ROUND_NONE, 1, 32, 64, 0, 16},
+              {QI_ROUND_NONE, 1, 33, 65, 1, 16},
+              {QI_ROUND_NONE, 1, 2, 128, 0, 0},
+              {QI_ROUND_NONE, 1, 32, 75, 0, 0},
+              {QI_ROUND_ONCE, 0, 32, 64, 0, 16},
+              {QI_ROUND_EVEN, 1, 10, 30, 0, 16},
+              {QI_ROUND_ONCE, 1, 10, 300, 0, 32},
+              {QI_ROUND_EVEN, 0, 56, 224, 0, 16},
+              {QI_ROUND_ONCE, 0, 999, 1000, 0, 32},
+              {QI_ROUND_EVEN, 0, 9999, 9998, 1, 0},
+              {QI_ROUND_EVEN, 0, 1, 1, 0, 16},
+              {QI_ROUND_NONE, 0, 5, 1, 1, 16},
+              /* t fits 16, 32 bits, but not the division */
+              {QI_ROUND_EVEN, 0, 4, 15, 1, 32},
+              {QI_ROUND_EVEN, 0, 3474, 3475, 1, 0}};
     for (size_t i = 0; i < sizeof of / sizeof of[0]; i++) {
         int32_t const x[] = {1, of[i].in, of[i].in, 1}, y[] = {1, of[i].out, of[i].out, 1};
         int32_t const params[] = {of[i].align, !of[i].align};

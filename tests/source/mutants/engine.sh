@@ -49,10 +49,16 @@ mutant average-once test_property lib/infer/kernels/parts/pool_layer.h \
     's/qi_divide_half_up(sum, pixels)/qi_divide_half_away(sum, pixels)/'
 mutant resize-exact test_property lib/infer/arithmetic/positions.h \
     's/\* in - out : i \* in;/* in : i * in;/'
-mutant host-resize-away kernels/test_elementwise lib/infer/host/drivers/resize_plan.c 's/p\.blend\.flip \* p\.blend\.n;/0;/'
-mutant host-resize-float kernels/test_elementwise lib/infer/host/drivers/resize_plan.c 's/a->whole <= MOST/1/'
-mutant host-nearest-row kernels/test_elementwise lib/infer/host/drivers/fast_resize.c 's/if (from == copied)/if (copied)/'
-mutant host-pad-border kernels/test_elementwise lib/infer/host/drivers/fast_pad.c 's/at >= r->x_dims\[d\]/at > r->x_dims[d]/'
+mutant host-resize-away kernels/test_elementwise lib/infer/host/drivers/resize_plan.c \
+    's/p\.blend\.flip \* p\.blend\.n;/0;/'
+mutant host-resize-float kernels/test_elementwise lib/infer/host/drivers/resize_plan.c \
+    's/a->whole <= MOST/1/'
+mutant host-resize-division kernels/test_elementwise lib/infer/host/drivers/resize_plan.c \
+    's/return (n \* mult - one) \* most < one;/return 1;/'
+mutant host-nearest-row kernels/test_elementwise lib/infer/host/drivers/fast_resize.c \
+    's/if (from == copied)/if (copied)/'
+mutant host-pad-border kernels/test_elementwise lib/infer/host/drivers/fast_pad.c \
+    's/x >= r->x_dims\[d\]/x > r->x_dims[d]/'
 mutant binary-once test_property lib/infer/kernels/pairs.h 's/qi_requantize_near_ties_up(x, p->mult/qi_requantize(x, p->mult/'
 mutant average-count test_property lib/infer/kernels/pool.h \
     's/int32_t const pixels = .*;/int32_t const pixels = p->window.kernel_h * p->window.kernel_w;/'

@@ -33,7 +33,8 @@ static struct rows rows_of(const qi_model *model, const qi_node *node)
 
 static int accepts(const qi_isa *isa, const qi_model *model, const qi_node *node)
 {
-    return isa->elementwise != NULL;
+    enum { LEAST = 256 }; /* bytes of a row; the core is faster with many short ones */
+    return isa->elementwise != NULL && rows_of(model, node).bytes >= LEAST;
 }
 
 static int32_t tiles(const qi_isa *isa, const qi_model *model, const qi_node *node)
@@ -41,17 +42,34 @@ static int32_t tiles(const qi_isa *isa, const qi_model *model, const qi_node *no
     return (int32_t)(qi_output(model, node)->bytes / rows_of(model, node).bytes);
 }
 
-/** The row of x that becomes row `index` of y, or -1: this is border. */
-static int64_t row_of_x(const struct rows *r, int32_t index)
+/** Where row `index` of y lies along the axes before the row's own. */
+static void place_of(const struct rows *r, int32_t index, int32_t *at)
 {
-    int64_t row = 0, step = 1;
     for (int d = r->axis - 1; d >= 0; d--) {
-        int32_t const at = index % r->y_dims[d] - r->before[d];
-        if (at < 0 || at >= r->x_dims[d])
-            return -1;
-        row += at * step;
-        step *= r->x_dims[d];
+        at[d] = index % r->y_dims[d];
         index /= r->y_dims[d];
+    }
+}
+
+/** The same for the next row. */
+static void next_place(const struct rows *r, int32_t *at)
+{
+    for (int d = r->axis - 1; d >= 0; d--) {
+        if (++at[d] < r->y_dims[d])
+            return;
+        at[d] = 0;
+    }
+}
+
+/** The row of x that becomes the row of y there, or -1: this is border. */
+static int64_t row_of_x(const struct rows *r, const int32_t *at)
+{
+    int64_t row = 0;
+    for (int d = 0; d < r->axis; d++) {
+        int32_t const x = at[d] - r->before[d];
+        if (x < 0 || x >= r->x_dims[d])
+            return -1;
+        row = row * r->x_dims[d] + x;
     }
     return row;
 }
@@ -60,9 +78,11 @@ static void run(const qi_fast_call *call, int32_t index, int32_t end)
 {
     struct rows const r = rows_of(call->model, call->node);
     int const value = (uint8_t)call->node->params[QI_PAD_VALUE];
-    for (; index < end; index++) {
-        uint8_t *to = (uint8_t *)call->out + (size_t)index * r.bytes;
-        int64_t const row = row_of_x(&r, index);
+    uint8_t *to = (uint8_t *)call->out + (size_t)index * r.bytes;
+    int32_t at[QI_MAX_RANK] = {0};
+    place_of(&r, index, at);
+    for (; index < end; index++, to += r.bytes, next_place(&r, at)) {
+        int64_t const row = row_of_x(&r, at);
         if (row < 0) {
             memset(to, value, r.bytes);
             continue;

@@ -14,6 +14,7 @@
 #include "infer/host/drivers/resize_plan.h"
 #include "infer/host/loops/elementwise.h"
 #include "infer/host/loops/fast.h"
+#include "infer/kernels/resize.h"
 
 #include <string.h>
 
@@ -27,7 +28,7 @@ static int32_t tiles(const qi_isa *isa, const qi_model *model, const qi_node *no
 
 static int bilinear_accepts(const qi_isa *isa, const qi_model *model, const qi_node *node)
 {
-    enum { MOST = 1 << 24 }; /* sums of a row */
+    enum { MOST = 1 << 20 }; /* sums of a row: each thread has room for them */
     const qi_tensor *x = qi_input(model, node, 0);
     return isa->elementwise && (int64_t)x->dims[2] * x->dims[3] <= MOST &&
            qi_resize_plan_of(model, node).fits;
@@ -141,14 +142,6 @@ static void nearest_pack(const qi_isa *isa, const qi_model *model, const qi_node
     }
 }
 
-/** Copy a row's pixels. Each is a copy of its own, as channels are few or many. */
-static void copy_pixels(const int32_t *columns, int32_t n, size_t pixel, const uint8_t *row,
-                        uint8_t *y)
-{
-    for (int32_t i = 0; i < n; i++)
-        memcpy(y + (size_t)i * pixel, row + (size_t)columns[i] * pixel, pixel);
-}
-
 static void run_nearest(const qi_fast_call *call, int32_t index, int32_t end)
 {
     const qi_tensor *x = qi_input(call->model, call->node, 0);
@@ -165,7 +158,7 @@ static void run_nearest(const qi_fast_call *call, int32_t index, int32_t end)
         if (from == copied)
             memcpy(to, to - out, out);
         else
-            copy_pixels(columns, y->dims[2], pixel, from, to);
+            qk_nearest_row(columns, y->dims[2], pixel, from, to);
         copied = from;
     }
 }

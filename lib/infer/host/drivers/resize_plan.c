@@ -32,8 +32,9 @@ static int64_t common_divisor(int64_t a, int64_t b)
 }
 
 /**
- * Positions are first + i step, so what divides these two and the whole divides all weights. The
- * whole stays even (is 2 at least), so that half of n is an integer where ties go down.
+ * Positions are first + i step, so what divides these two and the whole divides all weights. A
+ * whole of 1 becomes 2: n is above 1, and even where ties go down, which only happens with whole
+ * powers of two.
  */
 static qi_resize_axis axis_of(const qi_resize_plan *p, qi_axis axis)
 {

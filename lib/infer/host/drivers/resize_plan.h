@@ -24,8 +24,8 @@ typedef struct qi_resize_axis {
 } qi_resize_axis;
 
 typedef struct qi_resize_plan {
-    int32_t fits; /* 0: sums have more than 32 bits, or float32 rounds */
-    int32_t is_fixed;
+    int32_t fits;     /* 0: 32 bits do not suffice (resize_plan.c), or float32 rounds */
+    int32_t is_fixed; /* weights have 10 fractional bits; else they are exact */
     qi_resize_axis v, h;
     qi_blend blend;
 } qi_resize_plan;

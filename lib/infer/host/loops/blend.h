@@ -10,8 +10,9 @@
  *   then sum / n is rounded:          t = sum + half - (sum < below)
  *                                     u = floor(t / n), as t mult >> (bits + right)
  *
- * Sums have 16 bits or 32, as many as t needs. below > 0: halves of smaller sums go down. is_even:
- * a tie goes to the even code. flip is even, so that its code is even where u is.
+ * Sums have 16 bits if t and the division below fit them, else 32. below > 0: halves of smaller
+ * sums go down; n is a power of two, of at most 2^20. is_even: a tie goes to the even code. flip is
+ * even, so that its code is even where u is.
  *
  * mult = ceil(2^(bits + right) / n). With e = n mult - 2^(bits + right), t mult / 2^(bits + right)
  * is t / n + t e / (n 2^(bits + right)). As t / n lies at least 1 / n below the next integer,

@@ -2,7 +2,8 @@
  * Runs of codes: the contract between the instruction sets and the drivers of all ops that are not
  * matrix products (fast_map.c, fast_binary.c, fast_pool.c, fast_resize.c, fast_softmax.c).
  *
- * Every function reads and writes exactly n codes, at any alignment. Codes are bytes. For a byte, q
+ * Every function but blends (blend.h) reads and writes exactly n codes, at any alignment. Codes are
+ * bytes. For a byte, q
  * - Z is (byte ^ flip) - offset (qi_codes).
  */
 #ifndef QI_HOST_ELEMENTWISE_H
