@@ -139,8 +139,7 @@ const char *qi_host_node_sequence(const qi_host *host, int32_t node)
 {
     const qi_step *step = &host->steps->steps[node];
     const qi_gemm *gemm = host->steps->isa->gemm;
-    int const is_product = step->fast == &qi_fast_conv2d ||
-                           step->fast == &qi_fast_transpose_conv2d ||
-                           step->fast == &qi_fast_fully_connected;
-    return is_product && step->packed && gemm->sequence ? gemm->sequence(step->packed) : NULL;
+    if (!step->fast || !step->fast->product || !step->packed || !gemm->sequence)
+        return NULL;
+    return gemm->sequence(step->fast->product(step->packed));
 }

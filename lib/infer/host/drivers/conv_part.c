@@ -214,16 +214,53 @@ size_t qi_conv_scratch(const qi_conv_layer *layer, const qi_isa *isa, const qi_m
 
 /* ------------------------------------------------------------------ products */
 
+/** How a part runs. */
+struct plan {
+    qi_conv_part part;
+    qi_gemm_split split;
+    int has_lines;
+    uint8_t flip;
+    size_t copied; /* bytes of scratch before the product's own */
+};
+
+/** Start of a packed layer. */
+struct head {
+    qi_conv_tiles tiles;
+    struct plan plans[]; /* of all parts */
+};
+
+size_t qi_conv_plan_bytes(int32_t parts)
+{
+    return qi_conv_align(sizeof(struct head) + (size_t)parts * sizeof(struct plan));
+}
+
+void qi_conv_plan(const qi_conv_layer *layer, const qi_isa *isa, const qi_model *model,
+                  const qi_node *node, void *packed)
+{
+    struct head *head = packed;
+    head->tiles = tiles_of(layer, isa, model, node);
+    for (int32_t i = 0; i < head->tiles.parts; i++) {
+        struct plan *p = &head->plans[i];
+        *p = (struct plan){.part = layer->part(isa, model, node, i)};
+        p->split = split_as(isa->gemm, &p->part, &head->tiles);
+        p->has_lines = reads_lines(isa->gemm, &p->part.g);
+        p->flip = qi_gemm_flip(isa->gemm, p->part.x_codes);
+        p->copied = copied_bytes(isa->gemm, &p->part, &p->split);
+    }
+}
+
+const void *qi_conv_product(const void *packed)
+{
+    const struct head *head = packed;
+    return (const uint8_t *)packed + head->plans[0].part.packed_at;
+}
+
 /** A part of a call. */
 struct job {
     const qi_fast_call *call;
-    int32_t number; /* of the part */
-    qi_conv_part part;
-    qi_gemm_split split;
+    const struct plan *plan;
+    const qi_conv_part *part;
     const uint8_t *x; /* its first channel */
-    uint8_t flip;
-    int has_lines;
-    size_t copied; /* bytes of scratch before the product's own */
 };
 
 /**
@@ -232,13 +269,13 @@ struct job {
  */
 static void run_product(const struct job *j, qi_gemm_run product, int32_t first)
 {
-    int32_t const end = first + product.rows, ow = j->part.g.ow;
+    int32_t const end = first + product.rows, ow = j->part->g.ow;
     size_t const line_stride = product.line ? product.line_stride : (size_t)ow * product.x_stride;
-    product.packed = (const uint8_t *)j->call->packed + j->part.packed_at;
-    product.y_stride = j->part.y_pixel;
-    product.scratch = (uint8_t *)j->call->scratch + j->copied;
-    if (is_dense(&j->part)) {
-        product.y = output_of(&j->part, j->call->out, first);
+    product.packed = (const uint8_t *)j->call->packed + j->part->packed_at;
+    product.y_stride = j->part->y_pixel;
+    product.scratch = (uint8_t *)j->call->scratch + j->plan->copied;
+    if (is_dense(j->part)) {
+        product.y = output_of(j->part, j->call->out, first);
         j->call->isa->gemm->run(&product);
         return;
     }
@@ -246,7 +283,7 @@ static void run_product(const struct job *j, qi_gemm_run product, int32_t first)
     for (int32_t row = first, count; row < end; row += count) {
         count = ow - row % ow < end - row ? ow - row % ow : end - row;
         product.rows = count;
-        product.y = output_of(&j->part, j->call->out, row);
+        product.y = output_of(j->part, j->call->out, row);
         j->call->isa->gemm->run(&product);
         product.x += count == ow ? line_stride : (size_t)count * product.x_stride;
     }
@@ -256,26 +293,27 @@ static void run_product(const struct job *j, qi_gemm_run product, int32_t first)
  */
 static void copy_rows(const struct job *j, int32_t row, int32_t rows)
 {
-    const qi_conv_part *p = &j->part;
+    const qi_conv_part *p = j->part;
     if (is_matrix(&p->g))
-        copy_pixels(j->call->isa, p, j->flip, j->call->scratch, j->x + (size_t)row * p->x_pixel,
-                    (size_t)rows);
+        copy_pixels(j->call->isa, p, j->plan->flip, j->call->scratch,
+                    j->x + (size_t)row * p->x_pixel, (size_t)rows);
     else
-        qi_fill_patches(j->call->isa, p, j->flip, j->x, j->call->scratch, row, rows);
+        qi_fill_patches(j->call->isa, p, j->plan->flip, j->x, j->call->scratch, row, rows);
 }
 
 /** Run a piece of whole lines, some lines of one picture at a time. */
 static void run_lines(const struct job *j, const qi_gemm_piece *piece)
 {
-    const qi_window *g = &j->part.g;
+    const qi_window *g = &j->part->g;
     struct lines const l = lines_of(g);
-    size_t const picture = (size_t)g->h * (size_t)g->w * j->part.x_pixel;
+    size_t const picture = (size_t)g->h * (size_t)g->w * j->part->x_pixel;
     int32_t const end = (piece->row + piece->rows) / g->ow;
     for (int32_t line = piece->row / g->ow, count; line < end; line += count) {
         int32_t const oy = line % g->oh;
         count = g->oh - oy < end - line ? g->oh - oy : end - line;
         count = count < l.count ? count : l.count;
-        copy_lines(j->call, &j->part, j->flip, j->x + (size_t)(line / g->oh) * picture, oy, count);
+        copy_lines(j->call, j->part, j->plan->flip, j->x + (size_t)(line / g->oh) * picture, oy,
+                   count);
         run_product(j,
                     (qi_gemm_run){.x = j->call->scratch,
                                   .x_stride = (size_t)g->stride_w * (size_t)g->c,
@@ -291,16 +329,16 @@ static void run_lines(const struct job *j, const qi_gemm_piece *piece)
 /** Run a piece of rows that are copied, or lie in the input. */
 static void run_rows(const struct job *j, const qi_gemm_piece *piece)
 {
-    const qi_conv_part *p = &j->part;
+    const qi_conv_part *p = j->part;
     const uint8_t *input = j->x + (size_t)piece->row * p->x_pixel;
     size_t const depth = qi_conv_depth(&p->g);
-    int const flips = is_matrix(&p->g) && j->flip && j->call->isa->gemm->flips &&
+    int const flips = is_matrix(&p->g) && j->plan->flip && j->call->isa->gemm->flips &&
                       p->x_pixel == depth && is_dense(p);
-    if (j->copied && !flips)
+    if (j->plan->copied && !flips)
         copy_rows(j, piece->row, piece->rows);
     run_product(j,
-                (qi_gemm_run){.x = j->copied ? j->call->scratch : input,
-                              .x_stride = j->copied ? depth : p->x_pixel,
+                (qi_gemm_run){.x = j->plan->copied ? j->call->scratch : input,
+                              .x_stride = j->plan->copied ? depth : p->x_pixel,
                               .codes = flips ? input : NULL,
                               .rows = piece->rows,
                               .first_channel = piece->first_channel,
@@ -308,46 +346,33 @@ static void run_rows(const struct job *j, const qi_gemm_piece *piece)
                 piece->row);
 }
 
-static struct job job_of(const qi_conv_layer *layer, const qi_fast_call *call,
-                         const qi_conv_tiles *tiles, int32_t number)
-{
-    const qi_gemm *gemm = call->isa->gemm;
-    struct job j = {.call = call, .number = number};
-    j.part = layer->part(call->isa, call->model, call->node, number);
-    j.split = split_as(gemm, &j.part, tiles);
-    j.x = (const uint8_t *)call->in[0] + j.part.x_at;
-    j.flip = qi_gemm_flip(gemm, j.part.x_codes);
-    j.has_lines = reads_lines(gemm, &j.part.g);
-    j.copied = copied_bytes(gemm, &j.part, &j.split);
-    return j;
-}
-
 /** Run the tiles of a part from `first` on that are one piece; returns the next tile. */
 static int32_t run_piece(const struct job *j, const qi_conv_tiles *tiles, int32_t first,
                          int32_t end)
 {
+    const qi_gemm_split *split = &j->plan->split;
     int32_t const group = first % tiles->groups, left = tiles->groups - group;
     int32_t const block = first / tiles->groups / tiles->parts, at = block * tiles->groups + group;
     int32_t const count = tiles->parts > 1 && left < end - first ? left : end - first;
-    if (block >= j->split.blocks)
+    if (block >= split->blocks)
         return first + count;
-    qi_gemm_piece const piece = qi_gemm_pieces(&j->split, at, at + count);
-    if (j->has_lines)
+    qi_gemm_piece const piece = qi_gemm_pieces(split, at, at + count);
+    if (j->plan->has_lines)
         run_lines(j, &piece);
     else
         run_rows(j, &piece);
     return first + piece.next - at;
 }
 
-void qi_conv_run_tiles(const qi_conv_layer *layer, const qi_fast_call *call, int32_t first,
-                       int32_t end)
+void qi_conv_run_tiles(const qi_fast_call *call, int32_t first, int32_t end)
 {
-    qi_conv_tiles const tiles = tiles_of(layer, call->isa, call->model, call->node);
-    struct job job = {.number = -1};
+    const struct head *head = call->packed;
     while (first < end) {
-        int32_t const number = first / tiles.groups % tiles.parts;
-        if (number != job.number)
-            job = job_of(layer, call, &tiles, number);
-        first = run_piece(&job, &tiles, first, end);
+        const struct plan *plan = &head->plans[first / head->tiles.groups % head->tiles.parts];
+        struct job const job = {.call = call,
+                                .plan = plan,
+                                .part = &plan->part,
+                                .x = (const uint8_t *)call->in[0] + plan->part.x_at};
+        first = run_piece(&job, &head->tiles, first, end);
     }
 }

@@ -35,7 +35,7 @@ typedef struct qi_conv_part {
     size_t x_at, x_pixel; /* bytes of x before its first channel; from a pixel to the next one */
     size_t y_at, y_pixel, y_line, y_picture; /* of y before its first output; from an output to the
                                                 next one of the line, to the next line, picture */
-    size_t packed_at;                        /* bytes of packed weights before those of the part */
+    size_t packed_at;                        /* bytes of the packed layer before its weights */
 } qi_conv_part;
 
 /** How the work of all parts is cut: there are blocks * parts * groups tiles. */
@@ -60,8 +60,15 @@ size_t qi_conv_scratch(const qi_conv_layer *layer, const qi_isa *isa, const qi_m
                        const qi_node *node);
 int32_t qi_conv_tile_count(const qi_conv_layer *layer, const qi_isa *isa, const qi_model *model,
                            const qi_node *node);
-void qi_conv_run_tiles(const qi_conv_layer *layer, const qi_fast_call *call, int32_t first,
-                       int32_t end);
+void qi_conv_run_tiles(const qi_fast_call *call, int32_t first, int32_t end);
+
+/** A packed layer begins with so many bytes that say how its parts run, */
+size_t qi_conv_plan_bytes(int32_t parts);
+/** which this fills. */
+void qi_conv_plan(const qi_conv_layer *layer, const qi_isa *isa, const qi_model *model,
+                  const qi_node *node, void *packed);
+/** The packed product of the first part. */
+const void *qi_conv_product(const void *packed);
 
 /** Bytes, aligned for what follows them. */
 static inline size_t qi_conv_align(size_t bytes)

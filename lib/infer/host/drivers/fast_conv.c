@@ -6,7 +6,8 @@
  * them: weights between channels of different groups are Z_w. This takes no more multiplications,
  * copies longer runs, and requantizes full registers.
  *
- *   packed | product 0 | product 1 | .. | the weights of one product while it is packed |
+ *   packed | how parts run | product 0 | product 1 | .. | the weights of one product while it is
+ * packed |
  */
 #include "infer/host/drivers/conv_part.h"
 
@@ -117,8 +118,9 @@ static qi_conv_part part_of(const qi_isa *isa, const qi_model *model, const qi_n
                             int32_t number)
 {
     qi_conv_part part = placed(isa, model, node, number);
+    part.packed_at = qi_conv_plan_bytes(parts_of(isa, model, node));
     if (number > 0)
-        part.packed_at = (size_t)number * product_bytes(isa, model, node);
+        part.packed_at += (size_t)number * product_bytes(isa, model, node);
     return part;
 }
 
@@ -126,9 +128,10 @@ static size_t packed_bytes(const qi_isa *isa, const qi_model *model, const qi_no
 {
     qi_gemm_layer const product = product_of(isa, model, node, 0);
     int32_t const parts = parts_of(isa, model, node);
+    size_t const plan = qi_conv_plan_bytes(parts);
     if (parts == 1 && product.weights)
-        return isa->gemm->packed_bytes(&product);
-    size_t const bytes = (size_t)parts * product_bytes(isa, model, node);
+        return plan + isa->gemm->packed_bytes(&product);
+    size_t const bytes = plan + (size_t)parts * product_bytes(isa, model, node);
     return product.weights ? bytes : bytes + (size_t)product.channels * (size_t)product.depth;
 }
 
@@ -146,17 +149,21 @@ static void spread(const qi_conv_part *part, qi_codes codes, int32_t own, const 
             memcpy(to + (size_t)(o / channels) * run, from, run);
 }
 
+static const qi_conv_layer layer = {.parts = parts_of, .part = part_of, .product = product_of};
+
 static void pack(const qi_isa *isa, const qi_model *model, const qi_node *node, void *packed)
 {
     const qi_tensor *w = qi_input(model, node, 1);
     int32_t const parts = parts_of(isa, model, node);
     uint8_t *codes = (uint8_t *)packed;
+    qi_conv_plan(&layer, isa, model, node, packed);
     for (int32_t i = 0; i < parts; i++) {
         qi_conv_part const part = part_of(isa, model, node, i);
         qi_gemm_layer product = product_of(isa, model, node, i);
         if (!product.weights) {
             size_t const row = (size_t)(qi_count(w) / w->dims[0]);
-            codes = (uint8_t *)packed + (size_t)parts * product_bytes(isa, model, node);
+            codes = (uint8_t *)packed + qi_conv_plan_bytes(parts) +
+                    (size_t)parts * product_bytes(isa, model, node);
             spread(&part, product.w_codes, w->dims[3],
                    (const uint8_t *)w->data + (size_t)(i * part.g.o) * row, codes);
             product.weights = codes;
@@ -164,8 +171,6 @@ static void pack(const qi_isa *isa, const qi_model *model, const qi_node *node, 
         isa->gemm->pack(&product, (uint8_t *)packed + part.packed_at);
     }
 }
-
-static const qi_conv_layer layer = {.parts = parts_of, .part = part_of, .product = product_of};
 
 static size_t scratch(const qi_isa *isa, const qi_model *model, const qi_node *node)
 {
@@ -177,15 +182,11 @@ static int32_t tiles(const qi_isa *isa, const qi_model *model, const qi_node *no
     return qi_conv_tile_count(&layer, isa, model, node);
 }
 
-static void run_tiles(const qi_fast_call *call, int32_t first, int32_t end)
-{
-    qi_conv_run_tiles(&layer, call, first, end);
-}
-
 const qi_fast qi_fast_conv2d = {.kernel = &qi_kernel_conv2d,
                                 .accepts = accepts,
                                 .packed_bytes = packed_bytes,
                                 .pack = pack,
                                 .scratch = scratch,
                                 .tiles = tiles,
-                                .run_tiles = run_tiles};
+                                .run_tiles = qi_conv_run_tiles,
+                                .product = qi_conv_product};

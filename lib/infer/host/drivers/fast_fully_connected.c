@@ -73,10 +73,16 @@ static void run_tiles(const qi_fast_call *call, int32_t first, int32_t end)
     }
 }
 
+static const void *product(const void *packed)
+{
+    return packed;
+}
+
 const qi_fast qi_fast_fully_connected = {.kernel = &qi_kernel_fully_connected,
                                          .accepts = accepts,
                                          .packed_bytes = packed_bytes,
                                          .pack = pack,
                                          .scratch = scratch,
                                          .tiles = tiles,
-                                         .run_tiles = run_tiles};
+                                         .run_tiles = run_tiles,
+                                         .product = product};

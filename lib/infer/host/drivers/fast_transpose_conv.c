@@ -14,8 +14,8 @@
  * Each weight belongs to one phase. Its outputs lie s pixels apart. A phase without taps, if the
  * kernel is smaller than the stride, has one of weight Z_w on one channel: its sums are 0.
  *
- *   packed | phase 0, 0 | phase 0, 1 | .. | phase 1, 0 | .. | the weights of a phase while it is
- *            packed |
+ *   packed | how phases run | phase 0, 0 | phase 0, 1 | .. | phase 1, 0 | .. | the weights of a
+ *            phase while it is packed |
  */
 #include "infer/host/drivers/conv_part.h"
 
@@ -147,7 +147,7 @@ static size_t before(const struct axis *axis, int32_t phase, const size_t bytes[
     return (size_t)first * bytes[0] + (size_t)(phase - first) * bytes[1];
 }
 
-/** The bytes of packed weights before those of a phase. */
+/** The bytes of the packed layer before the weights of a phase. */
 static size_t packed_before(const qi_isa *isa, const qi_model *model, const qi_node *node,
                             int32_t phase_h, int32_t phase_w)
 {
@@ -164,7 +164,8 @@ static size_t packed_before(const qi_isa *isa, const qi_model *model, const qi_n
         }
         rows[i] = before(&w, w.stride, bytes[i]);
     }
-    return before(&h, phase_h, rows) + before(&w, phase_w, bytes[phase_h >= h.longer]);
+    return qi_conv_plan_bytes(parts_of(isa, model, node)) + before(&h, phase_h, rows) +
+           before(&w, phase_w, bytes[phase_h >= h.longer]);
 }
 
 static qi_conv_part part_of(const qi_isa *isa, const qi_model *model, const qi_node *node,
@@ -201,11 +202,14 @@ static void reverse(const qi_window *g, const struct phases *p, const uint8_t *w
             }
 }
 
+static const qi_conv_layer layer = {.parts = parts_of, .part = part_of, .product = product_of};
+
 static void pack(const qi_isa *isa, const qi_model *model, const qi_node *node, void *packed)
 {
     qi_window const g = qi_transpose_window(model, node);
     int32_t const parts = parts_of(isa, model, node);
     uint8_t *codes = (uint8_t *)packed + packed_before(isa, model, node, g.stride_h, 0);
+    qi_conv_plan(&layer, isa, model, node, packed);
     for (int32_t i = 0; i < parts; i++) {
         struct phases const p = phases_of(&g, i);
         qi_conv_part const part = part_of(isa, model, node, i);
@@ -221,8 +225,6 @@ static void pack(const qi_isa *isa, const qi_model *model, const qi_node *node, 
 
 /* ------------------------------------------------------------------ tiles */
 
-static const qi_conv_layer layer = {.parts = parts_of, .part = part_of, .product = product_of};
-
 static size_t scratch(const qi_isa *isa, const qi_model *model, const qi_node *node)
 {
     return qi_conv_scratch(&layer, isa, model, node);
@@ -233,15 +235,11 @@ static int32_t tiles(const qi_isa *isa, const qi_model *model, const qi_node *no
     return qi_conv_tile_count(&layer, isa, model, node);
 }
 
-static void run_tiles(const qi_fast_call *call, int32_t first, int32_t end)
-{
-    qi_conv_run_tiles(&layer, call, first, end);
-}
-
 const qi_fast qi_fast_transpose_conv2d = {.kernel = &qi_kernel_transpose_conv2d,
                                           .accepts = accepts,
                                           .packed_bytes = packed_bytes,
                                           .pack = pack,
                                           .scratch = scratch,
                                           .tiles = tiles,
-                                          .run_tiles = run_tiles};
+                                          .run_tiles = qi_conv_run_tiles,
+                                          .product = qi_conv_product};

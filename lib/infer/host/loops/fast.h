@@ -75,6 +75,8 @@ typedef struct qi_fast {
     /** The number of independent pieces of the work, >= 1. No two pieces write the same byte. */
     int32_t (*tiles)(const qi_isa *isa, const qi_model *model, const qi_node *node);
     void (*run)(const qi_fast_call *call, int32_t tile);
+    /** The matrix product (gemm.h) in what pack made; of several the first. NULL: there is none. */
+    const void *(*product)(const void *packed);
     /** If tiles share work, this takes the place of run: the tiles first..end - 1, first < end. */
     void (*run_tiles)(const qi_fast_call *call, int32_t first, int32_t end);
     /**
