@@ -212,7 +212,7 @@ size_t qi_conv_scratch(const qi_conv_layer *layer, const qi_isa *isa, const qi_m
     return most;
 }
 
-/* ------------------------------------------------------------------ products */
+/* ------------------------------------------------------------------ plans */
 
 /** How a part runs. */
 struct plan {
@@ -254,6 +254,8 @@ const void *qi_conv_product(const void *packed)
     const struct head *head = packed;
     return (const uint8_t *)packed + head->plans[0].part.packed_at;
 }
+
+/* ------------------------------------------------------------------ products */
 
 /** A part of a call. */
 struct job {
