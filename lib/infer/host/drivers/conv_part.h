@@ -62,9 +62,9 @@ int32_t qi_conv_tile_count(const qi_conv_layer *layer, const qi_isa *isa, const 
                            const qi_node *node);
 void qi_conv_run_tiles(const qi_fast_call *call, int32_t first, int32_t end);
 
-/** A packed layer begins with so many bytes that say how its parts run, */
+/** The bytes at the start of a packed layer that say how its parts run. */
 size_t qi_conv_plan_bytes(int32_t parts);
-/** which this fills. */
+/** Fill them. */
 void qi_conv_plan(const qi_conv_layer *layer, const qi_isa *isa, const qi_model *model,
                   const qi_node *node, void *packed);
 /** The packed product of the first part. */
