@@ -598,7 +598,8 @@ qat_status qi_host_self_test(const qi_host *host, const char *name, qat_error *e
 int qi_host_node_is_fast(const qi_host *host, int32_t node);
 /**
  * The instructions of a node's matrix product, if the instruction set has several ways and the
- * weights decided between them. NULL: there is only one way, or no product. Static text.
+ * weights decided between them; of several products, those of the first. NULL: there is only one
+ * way, or no product. Static text.
  */
 const char *qi_host_node_sequence(const qi_host *host, int32_t node);
 

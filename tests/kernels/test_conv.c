@@ -229,6 +229,8 @@ START_TEST(test_left_to_core)
         ck_assert(!is_accepted(&l, &qi_fast_conv2d, &isa, 1));
         l.h = l.w = 20;
         ck_assert(is_accepted(&l, &qi_fast_conv2d, &isa, 1));
+        l.c = l.o = l.groups = 1031; /* a prime: so many products */
+        ck_assert(!is_accepted(&l, &qi_fast_conv2d, &isa, 1));
         l.c = l.o = l.groups = 4; /* one product */
         l.h = l.w = 3;
         ck_assert(is_accepted(&l, &qi_fast_conv2d, &isa, 1));

@@ -733,7 +733,7 @@ START_TEST(test_pad)
     for (int repeat = 0; repeat < 100; repeat++) {
         int32_t const rank = node_random_in(&seed, 0, 2) ? 4 : node_random_in(&seed, 1, 3);
         const int32_t any[4] = {rank, 1, 70}, wide[4] = {rank, 256, 300};
-        compare(build_pad, &qi_fast_pad, any, true, &seed); /* short rows are the core's */
+        compare(build_pad, &qi_fast_pad, any, true, &seed); /* some rows are the core's */
         compare(build_pad, &qi_fast_pad, wide, false, &seed);
     }
 }

@@ -7,7 +7,7 @@
  * copies longer runs, and requantizes full registers.
  *
  *   packed | how parts run | product 0 | product 1 | .. | the weights of one product while it is
- * packed |
+ *            packed |
  */
 #include "infer/host/drivers/conv_part.h"
 
@@ -18,7 +18,7 @@ static int32_t groups_of(const qi_node *node)
 
 /**
  * How many groups are one product: the largest divisor of their number of which the narrowest panel
- * holds the channels.
+ * holds the channels; fewer if their sums would be too long.
  */
 static int32_t merged_groups(const qi_gemm *gemm, const qi_window *g, int32_t groups)
 {
@@ -40,7 +40,7 @@ static int32_t parts_of(const qi_isa *isa, const qi_model *model, const qi_node 
 
 /**
  * Do products of few channels compute enough to be worth their calls? bench_conv measures it. There
- * must not be too many: each has a header.
+ * must not be too many: each has a header and a plan.
  */
 static int is_worth(const qi_isa *isa, const qi_model *model, const qi_node *node)
 {
@@ -155,15 +155,14 @@ static void pack(const qi_isa *isa, const qi_model *model, const qi_node *node, 
 {
     const qi_tensor *w = qi_input(model, node, 1);
     int32_t const parts = parts_of(isa, model, node);
-    uint8_t *codes = (uint8_t *)packed;
     qi_conv_plan(&layer, isa, model, node, packed);
     for (int32_t i = 0; i < parts; i++) {
         qi_conv_part const part = part_of(isa, model, node, i);
         qi_gemm_layer product = product_of(isa, model, node, i);
         if (!product.weights) {
             size_t const row = (size_t)(qi_count(w) / w->dims[0]);
-            codes = (uint8_t *)packed + qi_conv_plan_bytes(parts) +
-                    (size_t)parts * product_bytes(isa, model, node);
+            uint8_t *codes = (uint8_t *)packed + qi_conv_plan_bytes(parts) +
+                             (size_t)parts * product_bytes(isa, model, node);
             spread(&part, product.w_codes, w->dims[3],
                    (const uint8_t *)w->data + (size_t)(i * part.g.o) * row, codes);
             product.weights = codes;

@@ -34,7 +34,9 @@ static struct rows rows_of(const qi_model *model, const qi_node *node)
 static int accepts(const qi_isa *isa, const qi_model *model, const qi_node *node)
 {
     enum { LEAST = 256 }; /* bytes of a row; the core is faster with many short ones */
-    return isa->elementwise != NULL && rows_of(model, node).bytes >= LEAST;
+    struct rows const r = rows_of(model, node);
+    int const is_last = r.axis == qi_input(model, node, 0)->rank - 1;
+    return isa->elementwise != NULL && (!is_last || r.bytes >= LEAST);
 }
 
 static int32_t tiles(const qi_isa *isa, const qi_model *model, const qi_node *node)

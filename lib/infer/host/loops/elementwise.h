@@ -3,8 +3,7 @@
  * matrix products (fast_map.c, fast_binary.c, fast_pool.c, fast_resize.c, fast_softmax.c).
  *
  * Every function but blends (blend.h) reads and writes exactly n codes, at any alignment. Codes are
- * bytes. For a byte, q
- * - Z is (byte ^ flip) - offset (qi_codes).
+ * bytes. For a byte, q - Z is (byte ^ flip) - offset (qi_codes).
  */
 #ifndef QI_HOST_ELEMENTWISE_H
 #define QI_HOST_ELEMENTWISE_H

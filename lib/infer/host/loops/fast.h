@@ -70,13 +70,13 @@ typedef struct qi_fast {
     /** Bytes that pack fills. NULL: there is nothing to pack. */
     size_t (*packed_bytes)(const qi_isa *isa, const qi_model *model, const qi_node *node);
     void (*pack)(const qi_isa *isa, const qi_model *model, const qi_node *node, void *packed);
+    /** The matrix product (gemm.h) in what pack made; of several the first. NULL: there is none. */
+    const void *(*product)(const void *packed);
     /** Bytes of scratch that one thread needs. NULL: none. */
     size_t (*scratch)(const qi_isa *isa, const qi_model *model, const qi_node *node);
     /** The number of independent pieces of the work, >= 1. No two pieces write the same byte. */
     int32_t (*tiles)(const qi_isa *isa, const qi_model *model, const qi_node *node);
     void (*run)(const qi_fast_call *call, int32_t tile);
-    /** The matrix product (gemm.h) in what pack made; of several the first. NULL: there is none. */
-    const void *(*product)(const void *packed);
     /** If tiles share work, this takes the place of run: the tiles first..end - 1, first < end. */
     void (*run_tiles)(const qi_fast_call *call, int32_t first, int32_t end);
     /**
