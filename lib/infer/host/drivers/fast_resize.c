@@ -101,11 +101,12 @@ static void run_bilinear(const qi_fast_call *call, int32_t index)
         (const uint8_t *)call->in[0] + (size_t)(index / v->out) * (size_t)v->in * in;
     struct rows const rows = {picture + (size_t)row->lower * in, picture + (size_t)row->upper * in,
                               row->weight};
-    if (!is_sparse(h, c))
+    if (is_sparse(h, c))
+        for (size_t i = 0; i < columns.count; i++)
+            blend_rows(blend, loops, &rows, call->scratch, (size_t)columns.at[i].lower * c,
+                       (size_t)(columns.at[i].upper + 1) * c);
+    else
         blend_rows(blend, loops, &rows, call->scratch, 0, in);
-    for (size_t i = 0; i < columns.count && is_sparse(h, c); i++)
-        blend_rows(blend, loops, &rows, call->scratch, (size_t)columns.at[i].lower * c,
-                   (size_t)(columns.at[i].upper + 1) * c);
     loops->columns(blend, &columns, call->scratch,
                    (uint8_t *)call->out + (size_t)index * columns.count * c);
 }

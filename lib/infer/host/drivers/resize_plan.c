@@ -36,16 +36,16 @@ static int64_t common_divisor(int64_t a, int64_t b)
  * whole of 1 becomes 2: n is above 1, and even where ties go down, which only happens with whole
  * powers of two.
  */
-static qi_resize_axis axis_of(const qi_resize_plan *p, qi_axis axis)
+static qi_blend_axis axis_of(const qi_resize_plan *p, qi_axis axis)
 {
     qi_place const first = place_of(p, &axis, 0), second = place_of(p, &axis, axis.out > 1);
     int64_t const whole = whole_of(&first), from = position_of(&first);
     int64_t const both = common_divisor(from, position_of(&second) - from);
     int64_t const least = whole / common_divisor(whole, both);
-    return (qi_resize_axis){axis, least > 1 ? least : 2};
+    return (qi_blend_axis){axis, least > 1 ? least : 2};
 }
 
-qi_between qi_resize_between(const qi_resize_plan *p, const qi_resize_axis *a, int32_t i)
+qi_between qi_resize_between(const qi_resize_plan *p, const qi_blend_axis *a, int32_t i)
 {
     qi_place const place = place_of(p, &a->axis, i);
     int64_t const upper =
@@ -84,7 +84,7 @@ static int divide_by(qi_blend *b, uint64_t n, int bits)
  * multiple of 2^-k, and has 16 + k bits; a position has 17 + k + 1 at most, which float32 holds. So
  * it does the shares of a code (8 + 7 + 7 bits) and their sums. What it adds is then 1/2, half up.
  */
-static int is_exact_float(const qi_resize_axis *a)
+static int is_exact_float(const qi_blend_axis *a)
 {
     enum { MOST = 1 << 6 };
     return a->whole <= MOST && (a->whole & (a->whole - 1)) == 0;

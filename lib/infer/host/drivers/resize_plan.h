@@ -18,20 +18,20 @@
 #include "infer/model/op.h"
 
 /** An axis, and what its two weights sum to. */
-typedef struct qi_resize_axis {
+typedef struct qi_blend_axis {
     qi_axis axis;
     int64_t whole;
-} qi_resize_axis;
+} qi_blend_axis;
 
 typedef struct qi_resize_plan {
     int32_t fits;     /* 0: 32 bits do not suffice (resize_plan.c), or float32 rounds */
     int32_t is_fixed; /* weights have 10 fractional bits; else they are exact */
-    qi_resize_axis v, h;
+    qi_blend_axis v, h;
     qi_blend blend;
 } qi_resize_plan;
 
 qi_resize_plan qi_resize_plan_of(const qi_model *model, const qi_node *node);
 /** Where output i of an axis lies, with weights that sum to whole. */
-qi_between qi_resize_between(const qi_resize_plan *p, const qi_resize_axis *a, int32_t i);
+qi_between qi_resize_between(const qi_resize_plan *p, const qi_blend_axis *a, int32_t i);
 
 #endif
