@@ -248,7 +248,7 @@ typedef struct cert_op {
     const cert_layer *layer; /* NULL: the op has none */
     const qat_node *head;    /* the float node, or NULL */
     const char *name;        /* the layer's */
-    double act_min, act_max; /* bounds of its activation */
+    double act_min, act_max; /* bounds of its activation; both 0: its range is empty */
 } cert_op;
 
 static inline const qi_tensor *cert_input(const cert *c, const cert_op *op, int i)

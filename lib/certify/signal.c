@@ -22,6 +22,9 @@
  * 2)^2 = 3 M^2 times the noise of a rounding, 1/12. So k is at most the largest 3 M^2 of the layers
  * before. Example: with 8 bits M is below 1/2, so k stays 1, even in a deep network.
  *
+ * A bias may not fit int32: freezing clamps it, and warns. Such a layer is not the one that was
+ * trained, so it and what follows it have no limit. Its proved accumulator is the largest number.
+ *
  * Outputs have a limit of their own. It has k = 1, and the largest M of all layers that lead to
  * them instead of their own M. Random networks of 2 to 8 bits stay below these limits
  * (tests/random/test_property.c).
@@ -305,8 +308,15 @@ struct judged {
     double ratio;  /* of those that are not compared: the largest of what their op reads */
     double quanta; /* what roundings may cost it */
     double coarse; /* the largest M of the layers that lead to it */
+    bool clamped;  /* a bias of these layers was clamped */
     bool is_output;
 };
+
+static bool has_clamped_bias(const qat_certify_signal *s, const qi_node *op)
+{
+    bool const is_wide = op->n_inputs && qi_tensor_at(s->model, op->inputs[0])->type == QI_S16;
+    return op->max_accumulator >= (is_wide ? (INT64_C(1) << 47) - 1 : INT32_MAX);
+}
 
 /** Its codes are those of its input, or averages of them. */
 static bool moves_codes(const qi_node *op)
@@ -319,12 +329,16 @@ static struct judged judge_inputs(const qat_certify_signal *s, const qi_node *op
                                   const struct judged *all)
 {
     double const m = bias_quanta(s->model, op);
-    struct judged y = {.ratio = 1, .quanta = QUANTA + m / 2, .coarse = m};
+    struct judged y = {.ratio = 1,
+                       .quanta = QUANTA + m / 2,
+                       .coarse = m,
+                       .clamped = has_clamped_bias(s, op)};
     double coarse = 0;
     for (int i = 0; i < op->n_inputs; i++) {
         int const x = op->inputs[i];
         y.ratio = fmax(y.ratio, s->of[x].values ? ratio_of(s, x) : all[x].ratio);
         coarse = fmax(coarse, all[x].coarse);
+        y.clamped |= all[x].clamped;
         if (moves_codes(op))
             y.quanta = fmax(y.quanta, all[x].quanta);
     }
@@ -357,6 +371,8 @@ static qat_status judge_op(const qat_certify_signal *s, const qi_node *op, struc
     bool const is_output = all[out].is_output;
     for (int i = 0; i < op->n_outputs; i++)
         all[op->outputs[i]] = y;
+    if (y.clamped)
+        return QAT_OK;
     double const most = WORSE * y.ratio * t->simulation + n * step * step;
     if (!isfinite(most) || !(t->engine <= most))
         return refuse(s, op, "", err);

@@ -258,10 +258,11 @@ const cert_curve *cert_curve_of(const qat_node *node)
 }
 
 /** An entry of TensorFlow Lite's own making. */
-static qat_status check_tflite(const struct table *t, const cert_curve *curve, int32_t code)
+static qat_status check_tflite(const struct table *t, const cert_op *op, const cert_curve *curve,
+                               int32_t code)
 {
-    int32_t lo, hi;
-    cert_codes_of(t->y, &lo, &hi);
+    int32_t const lo = cert_code_of_bound(t->y, op->act_min),
+                  hi = cert_code_of_bound(t->y, op->act_max);
     int64_t const expected =
         (int64_t)t->y->zero_point +
         curve->tflite(code - t->x->zero_point, cert_scale(t->x), cert_scale(t->y));
@@ -270,6 +271,11 @@ static qat_status check_tflite(const struct table *t, const cert_curve *curve, i
                       expected < lo   ? lo
                       : expected > hi ? hi
                                       : expected);
+}
+
+static double limited(const cert_op *op, double value)
+{
+    return fmin(fmax(value, op->act_min), op->act_max);
 }
 
 /** Check the entry of one code. */
@@ -293,8 +299,9 @@ static qat_status check_curve_entry(const struct table *t, const cert_op *op, in
 {
     const cert_curve *curve = cert_curve_of(op->head);
     bool const own = curve->tflite && t->c->source->profile == QAT_PROFILE_TFLITE;
-    return own ? check_tflite(t, curve, code)
-               : check_entry(t, 0, code, curve->value(real_of(t->x, code)), TABLE_SLACK);
+    double const value = curve->value(real_of(t->x, code));
+    return own ? check_tflite(t, op, curve, code)
+               : check_entry(t, 0, code, limited(op, value), TABLE_SLACK);
 }
 
 qat_status cert_check_curve(cert *c, const cert_op *op)
@@ -421,7 +428,7 @@ static qat_status sample_init(cert *c, struct sample *s, const qat_node *head)
     return st;
 }
 
-static qat_status check_samples(const struct table *t, struct sample *s)
+static qat_status check_samples(const struct table *t, const cert_op *op, struct sample *s)
 {
     int32_t lo, hi;
     qat_status st = QAT_OK;
@@ -431,7 +438,7 @@ static qat_status check_samples(const struct table *t, struct sample *s)
             s->x.value[i] = (float)real_of(t->x, code);
         s->y.op->forward(&s->y, &(qat_run){.mode = QAT_MODE_EVAL});
         for (size_t i = 0; !st && i < s->channels; i++)
-            st = check_entry(t, (int)i, code, (double)s->y.value[i], TABLE_SLACK);
+            st = check_entry(t, (int)i, code, limited(op, (double)s->y.value[i]), TABLE_SLACK);
     }
     return st;
 }
@@ -444,7 +451,7 @@ qat_status cert_check_custom_table(cert *c, const cert_op *op)
     if (!st)
         st = sample_init(c, &s, op->head);
     if (!st)
-        st = check_samples(&t, &s);
+        st = check_samples(&t, op, &s);
     sample_free(&s);
     return st;
 }

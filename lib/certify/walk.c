@@ -74,8 +74,15 @@ static qat_status check_op(cert *c, const struct wanted *w, int *tensor)
     if (st)
         return st;
     *tensor = op.node->outputs[0];
+    cert_grid grid;
     st = cert_check_activation(c, *tensor, w->shape, w->origin);
-    return st ? st : w->check(c, &op);
+    if (!st)
+        st = cert_activation_grid(c, w->origin, &grid);
+    if (st)
+        return st;
+    if (grid.empty)
+        op.act_min = op.act_max = 0;
+    return w->check(c, &op);
 }
 
 /** The op that changes a scale. */

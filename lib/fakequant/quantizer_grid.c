@@ -5,6 +5,7 @@
  */
 #include "fakequant/ops.h"
 #include "fakequant/quantizer_op.h"
+#include "fakequant/range.h"
 
 #include <float.h>
 #include <math.h>
@@ -61,7 +62,7 @@ qat_qparams qat_range_qparams(const qat_grid *grid, float min, float max)
         max = bound;
     }
     qat_qparams const p = qat_choose_qparams(min, max, grid->lo, grid->hi, true);
-    if (!grid->power_of_two || p.min == p.max)
+    if (!grid->power_of_two || qat_is_empty_range(&p))
         return p;
     return qat_scale_qparams(grid, (double)p.scale, (double)min);
 }

@@ -79,7 +79,7 @@ struct bounds {
 static struct bounds bounds_of(const qat_qparams *p, float margin)
 {
     float const lo = (float)(p->lo - p->zero_point), hi = (float)(p->hi - p->zero_point);
-    if (p->min == p->max) /* an empty range lets everything through */
+    if (qat_is_empty_range(p)) /* it lets everything through */
         return (struct bounds){p->scale, -INFINITY, INFINITY};
     return (struct bounds){p->scale, margin > 0 ? lo - margin : nextafterf(lo, INFINITY),
                            hi + margin};

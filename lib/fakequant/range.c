@@ -139,7 +139,7 @@ qat_qparams qat_choose_symmetric(float max_abs, int32_t hi)
     float const bound = max_abs > WIDEST ? WIDEST : max_abs;
     assert(hi >= 1);
     qat_qparams const p = shift_codes(nudge(-bound, bound, 1, 2 * hi + 1), -(hi + 1));
-    return p.min == p.max ? empty_range(0, -hi, hi) : p;
+    return qat_is_empty_range(&p) ? empty_range(0, -hi, hi) : p;
 }
 
 qat_qparams qat_given_qparams(float scale, int32_t zero_point, int32_t lo, int32_t hi)
@@ -293,7 +293,7 @@ void qat_codes_of_values(const qat_qparams *p, const float *x, size_t n, uint8_t
     codes_of_values(x, p->scale, p->zero_point, n, codes);
 }
 
-static bool is_empty(const qat_qparams *p)
+bool qat_is_empty_range(const qat_qparams *p)
 {
     return p->min == p->max;
 }
@@ -301,7 +301,7 @@ static bool is_empty(const qat_qparams *p)
 QAT_VECTOR static void fake_quant_gradient(const qat_qparams *p, const float *x, const float *grad,
                                            float *dx, size_t n)
 {
-    bool const empty = is_empty(p);
+    bool const empty = qat_is_empty_range(p);
     float const min = empty ? -INFINITY : p->min, max = empty ? INFINITY : p->max;
     for (size_t i = 0; i < n; i++) {
         float const v = x[i], g = grad[i]; /* read in any case, so that the loop has no branches */
@@ -319,7 +319,7 @@ void qat_fake_quant_gradient(const qat_qparams *p, const float *x, const float *
 QAT_VECTOR static void fake_quant_mask(const qat_qparams *p, const float *restrict x,
                                        float *restrict grad, size_t n)
 {
-    bool const empty = is_empty(p);
+    bool const empty = qat_is_empty_range(p);
     float const min = empty ? -INFINITY : p->min, max = empty ? INFINITY : p->max;
     for (size_t i = 0; i < n; i++) {
         float const v = x[i], g = grad[i], above = v >= min ? g : 0;
@@ -337,7 +337,7 @@ void qat_fake_quant_range_gradient(const qat_qparams *p, const float *x, const f
                                    size_t n, float *dmin, float *dmax)
 {
     *dmin = *dmax = 0;
-    for (size_t i = 0; i < n && !is_empty(p); i++) {
+    for (size_t i = 0; i < n && !qat_is_empty_range(p); i++) {
         if (x[i] < p->min)
             *dmin += grad[i];
         if (x[i] > p->max)

@@ -110,7 +110,7 @@ static qat_status emit_integer_table(const qat_emit *e, step_fn *of, const void 
     const qat_qtensor *x = input(e), *y = output(e);
     uint8_t codes[CODES];
     int32_t lo, hi;
-    qat_tensor_codes(y, &lo, &hi);
+    qat_emit_clamp(e, &lo, &hi);
     for (int i = 0; i < CODES; i++) {
         int64_t const code = (int64_t)of(params, qat_code_at(x->type, i) - x->zero_point);
         codes[i] = (uint8_t)qi_clamp(qi_saturate_i64(code + y->zero_point), lo, hi);

@@ -7,6 +7,7 @@
 #include "integer/quant_ops.h"
 
 #include "base/parallel.h"
+#include "fakequant/range.h"
 #include "infer/arithmetic/fixedpoint.h"
 #include "layer/layer.h"
 
@@ -25,7 +26,8 @@ qat_emit qat_emit_of(const qat_fused_layer *layer)
                       .inputs = layer->inputs,
                       .output = layer->output,
                       .act_min = layer->act_min,
-                      .act_max = layer->act_max};
+                      .act_max = layer->act_max,
+                      .empty = qat_is_empty_range(&layer->output_params)};
 }
 
 qat_status qat_emit_op(const qat_emit *e, const char *op, qi_rounding rounding, int n_params,
@@ -179,7 +181,11 @@ void qat_clamp_codes_of(qat_profile profile, const qat_qtensor *output, float ac
 
 void qat_emit_clamp(const qat_emit *e, int32_t *lo, int32_t *hi)
 {
-    qat_clamp_codes_of(e->profile, &e->graph->tensors[e->output], e->act_min, e->act_max, lo, hi);
+    const qat_qtensor *y = &e->graph->tensors[e->output];
+    if (e->empty)
+        *lo = *hi = y->zero_point;
+    else
+        qat_clamp_codes_of(e->profile, y, e->act_min, e->act_max, lo, hi);
 }
 
 void qat_part_name(char name[QAT_NAME_MAX], const char *layer, const char *part)

@@ -30,6 +30,7 @@ typedef struct qat_emit {
     const int *inputs; /* inputs of the engine op, without mult, shift and table */
     int output;
     float act_min, act_max; /* real bounds of a fused activation, or -inf, inf */
+    bool empty;             /* the output's range is empty: every value has the code Z */
     int fraction; /* accumulating ops: fractional bits of the accumulator, which the bias has */
 } qat_emit;
 
@@ -143,9 +144,9 @@ qat_status qat_require_same_grid(const qat_emit *e, const char *op, int i, qat_e
 /** Same type, bits, scale and zero_point? */
 bool qat_same_grid(const qat_qtensor *a, const qat_qtensor *b);
 /**
- * The codes of the layer's clamp. In profiles paper and onnx, of fewer than 8 bits, they are those
- * that fake quantization gives the bounds (eq. 12), so that a clamp before it and one behind it are
- * the same. Otherwise they are qat_clamp_codes.
+ * The codes of the layer's clamp: Z alone, if the output's range is empty. In profiles paper and
+ * onnx, of fewer than 8 bits, they are those that fake quantization gives the bounds (eq. 12), so
+ * that a clamp before it and one behind it are the same. Otherwise they are qat_clamp_codes.
  */
 void qat_emit_clamp(const qat_emit *e, int32_t *lo, int32_t *hi);
 /** The same for bounds and an output that are given. */

@@ -166,7 +166,7 @@ static qat_status emit_two_lines(const qat_emit *e, double positive, double nega
     with_alpha.inputs = inputs;
     qat_requantize_multiplier(positive, &params[0], &params[1]);
     qat_requantize_multiplier(negative, &params[2], &params[3]);
-    qat_clamp_codes(output(e), e->act_min, e->act_max, &params[4], &params[5]);
+    qat_emit_clamp(e, &params[4], &params[5]);
     qat_status const st = append_s16(e, "alpha", 1, &alpha, &inputs[1], err);
     return st ? st : qat_emit_op(&with_alpha, "prelu", QI_ROUND_TWICE, 6, params, 0, err);
 }

@@ -348,7 +348,9 @@ static struct limits limits_of(const fwd_graph *f, const fwd_layer *l, const qat
                            .bits = fwd_codes_of(f, l->output)->bits,
                            .scale = p->scale,
                            .zero_point = p->zero_point};
-    struct limits m = {.zero_point = p->zero_point};
+    struct limits m = {.zero_point = p->zero_point}; /* of an empty range, Z alone */
+    if (qat_is_empty_range(p))
+        return m;
     qat_clamp_codes_of(f->options->profile, &t, l->act_min, l->act_max, &m.lo, &m.hi);
     m.lo -= p->zero_point;
     m.hi -= p->zero_point;

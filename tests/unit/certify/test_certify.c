@@ -4,6 +4,7 @@
  * qat_certify, or already the engine's reader, must refuse the file. The unchanged file is
  * certified, in both layouts and all profiles.
  */
+#include "base/words.h"
 #include "certify/certify.h"
 #include "common/suite.h"
 #include "qat/convert.h"
@@ -228,7 +229,7 @@ static void freeze_again(struct net *n)
     qat_error err;
     qat_qgraph_free(n->integers);
     qat_graph_copy_params(n->eval, n->training);
-    ck_assert_msg(qat_freeze(&n->integers, n->eval, QAT_PROFILE_PAPER, NULL, &err) == QAT_OK, "%s",
+    ck_assert_msg(qat_freeze(&n->integers, n->eval, n->source.profile, NULL, &err) == QAT_OK, "%s",
                   err.message);
     ck_assert_int_eq(qat_qgraph_add_input_table(n->integers, CHANNELS, mean, std, NULL), QAT_OK);
 }
@@ -593,6 +594,63 @@ START_TEST(test_bias_near_a_tie)
 }
 END_TEST
 
+/** The codes that a tensor has on noise: all are Z. */
+static void expect_zero_point_alone(const struct net *n, const char *name)
+{
+    uint8_t image[SIDE * SIDE * CHANNELS];
+    uint32_t state = 11;
+    qat_exact *exact = NULL;
+    for (size_t i = 0; i < sizeof image; i++)
+        image[i] = (uint8_t)(256 * noise(&state));
+    ck_assert_int_eq(qat_exact_create(&exact, n->integers, registry, 1, NULL), QAT_OK);
+    ck_assert_int_eq(qat_exact_run(exact, (const void *const[]){image}, 1, NULL), QAT_OK);
+    for (int t = 0; t < n->integers->n_tensors; t++) {
+        const qat_qtensor *y = &n->integers->tensors[t];
+        for (size_t i = 0; strcmp(y->name, name) == 0 && i < qat_qtensor_count(y); i++)
+            ck_assert_msg(qat_load_code(y->type, qat_exact_tensor(exact, t), i) == y->zero_point,
+                          "%s: value %zu is not the zero point", name, i);
+    }
+    qat_exact_free(exact);
+}
+
+/** A tensor that was 0 in all of training has an empty range: S = 1, and each value the code Z. */
+static void expect_empty_ranges(qat_layout layout, qat_profile profile, int bits)
+{
+    struct net net, *n = &net;
+    qat_error err;
+    qat_certificate c;
+    int emptied = 0;
+    make(n, layout, profile, bits);
+    for (int i = 0; i < qat_graph_nodes(n->training); i++) {
+        qat_node *range = qat_graph_node(n->training, i);
+        char name[QAT_NAME_MAX];
+        /* the image's range is given, those of weights follow from them */
+        if (!qat_matches("*/q/range", range->name) || qat_matches("*/weights/*", range->name) ||
+            !qat_without_end(range->name, "/range", name, sizeof name) ||
+            strcmp(name, "image/q") == 0)
+            continue;
+        float const min = range->value[0], max = range->value[1];
+        range->value[0] = range->value[1] = 0;
+        freeze_again(n);
+        ck_assert_msg(certify(n, &c, &err) == QAT_OK, "%s", err.message);
+        expect_zero_point_alone(n, name);
+        range->value[0] = min;
+        range->value[1] = max;
+        emptied++;
+    }
+    ck_assert_int_ge(emptied, 12);
+    unmake(n);
+}
+
+START_TEST(test_empty_ranges)
+{
+    expect_empty_ranges(QAT_LAYOUT_UINT8, QAT_PROFILE_PAPER, 8);
+    expect_empty_ranges(QAT_LAYOUT_INT8, QAT_PROFILE_PAPER, 4);
+    expect_empty_ranges(QAT_LAYOUT_INT8, QAT_PROFILE_TFLITE, 8);
+    expect_empty_ranges(QAT_LAYOUT_INT8, QAT_PROFILE_ONNX, 8);
+}
+END_TEST
+
 /* ------------------------------------------------------------------ signals */
 
 /** A graph that is already built, trained, frozen and written; its float and simulated networks. */
@@ -734,6 +792,33 @@ START_TEST(test_signal_of_many_small_mistakes)
     qat_status const st = judge_signals(&s, s.net.eval, &c, &err);
     ck_assert_int_eq(st, QAT_ERR_MISMATCH);
     ck_assert_msg(strstr(err.message, "too far apart"), "%s", err.message);
+    end_signals(&s);
+}
+END_TEST
+
+/** Biases that do not fit int32 are clamped, with a warning: what follows is another network. */
+START_TEST(test_signal_of_clamped_biases)
+{
+    const char *tiny[] = {"small/weights", "small/q/range"};
+    struct signals s = {0};
+    qat_error err;
+    qat_certificate c;
+    ck_assert_int_eq(qat_graph_create(&s.net.graph, registry, NULL), QAT_OK);
+    qat_node *x = qat_graph_input(s.net.graph, "image", QAT_SHAPE(1, 16));
+    x = layer(s.net.graph, "fully_connected", "small", "units=16", x, "");
+    x = layer(s.net.graph, "fully_connected", "large", "units=16", x, "b");
+    qat_graph_output(s.net.graph, qat_apply1(s.net.graph, "relu", "positive", "", x));
+    train_signals(&s);
+    for (int i = 0; i < 2; i++) {
+        const qat_node *p = qat_graph_find(s.net.training, tiny[i]);
+        for (size_t k = 0; k < (i ? 2 : qat_shape_count(&p->shape)); k++)
+            p->value[k] *= 1e-12f;
+    }
+    qat_graph_copy_params(s.net.eval, s.net.training);
+    begin_signals(&s);
+    ck_assert_int_eq(s.net.integers->ops[1].max_accumulator, INT32_MAX);
+    ck_assert_msg(judge_signals(&s, s.net.eval, &c, &err) == QAT_OK, "%s", err.message);
+    ck_assert(c.engine_snr < 10 && c.simulation_snr > 30);
     end_signals(&s);
 }
 END_TEST
@@ -922,7 +1007,9 @@ int main(void)
     tcase_add_test(tcase, test_left_out);
     tcase_add_test(tcase, test_rows_that_are_no_constant);
     tcase_add_test(tcase, test_near_code);
+    tcase_add_test(tcase, test_empty_ranges);
     tcase_add_test(tcase, test_signal_of_many_small_mistakes);
+    tcase_add_test(tcase, test_signal_of_clamped_biases);
     suite_add_tcase(suite, tcase);
     int const failed = test_run_suite(suite);
     qat_registry_free(registry);
