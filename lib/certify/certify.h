@@ -208,6 +208,8 @@ static inline float cert_scale(const qi_tensor *t)
 int32_t cert_code(const qi_tensor *t, size_t i);
 size_t cert_count(const qi_tensor *t);
 
+/** The activation of this name, or -1. */
+int cert_find_tensor(const cert *c, const char *name);
 /**
  * The op that writes the tensor of this name: of this kernel (NULL: any), for this layer, reading
  * these tensors first. Each op is found once.

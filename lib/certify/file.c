@@ -145,7 +145,7 @@ qat_status cert_values(const cert *c, const char *name, size_t count, const floa
 
 /* ------------------------------------------------------------------ ops and tensors */
 
-static int find_tensor(const cert *c, const char *name)
+int cert_find_tensor(const cert *c, const char *name)
 {
     for (int i = 0; i < qi_tensor_count(c->model); i++)
         if (cert_tensor(c, i)->kind == QI_ACTIVATION &&
@@ -170,7 +170,7 @@ static qat_status check_inputs(const cert *c, const qi_node *n, int n_inputs, co
 qat_status cert_find_op(cert *c, const char *tensor, const char *kernel, const char *layer,
                         int n_inputs, const int *inputs, const qi_node **op)
 {
-    int const index = find_tensor(c, tensor);
+    int const index = cert_find_tensor(c, tensor);
     if (index < 0)
         return qat_fail(
             c->err, QAT_ERR_MISMATCH,

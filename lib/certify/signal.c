@@ -329,10 +329,8 @@ static struct judged judge_inputs(const qat_certify_signal *s, const qi_node *op
                                   const struct judged *all)
 {
     double const m = bias_quanta(s->model, op);
-    struct judged y = {.ratio = 1,
-                       .quanta = QUANTA + m / 2,
-                       .coarse = m,
-                       .clamped = has_clamped_bias(s, op)};
+    struct judged y = {
+        .ratio = 1, .quanta = QUANTA + m / 2, .coarse = m, .clamped = has_clamped_bias(s, op)};
     double coarse = 0;
     for (int i = 0; i < op->n_inputs; i++) {
         int const x = op->inputs[i];

@@ -122,7 +122,10 @@ static const cert_member *find_member(const cert *c, const qat_node *node, int r
     return NULL;
 }
 
-/** What a layer with input_bits reads: its input, requantized once for all layers that do so. */
+/**
+ * What a layer with input_bits reads: its input, requantized once for all layers that do so. There
+ * is no such op if the input has these codes already, as inside a schedule of bits.
+ */
 static qat_status walk_narrow(cert *c, const qat_node *head, int root, int *tensor)
 {
     char name[NAME_MAX];
@@ -141,7 +144,9 @@ static qat_status walk_narrow(cert *c, const qat_node *head, int root, int *tens
         *tensor = known->tensor;
         return QAT_OK;
     }
-    qat_status const st = check_op(c, &w, tensor);
+    qat_status const st = cert_find_tensor(c, name) < 0
+                              ? cert_check_activation(c, from, &node->shape, root)
+                              : check_op(c, &w, tensor);
     c->members[c->n_members++] = (cert_member){node, root, *tensor};
     return st;
 }

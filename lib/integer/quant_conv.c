@@ -128,6 +128,22 @@ static qi_rounding rounding_of(const struct accumulate *a)
     return tensor(a, QAT_IN_X)->type == QI_S16 && !has_short_bias ? QI_ROUND_LONG : QI_ROUND_TWICE;
 }
 
+/** LONG shifts 15 - shift bits to the right, at least 8. */
+static qat_status check_long(const struct accumulate *a, qat_error *err)
+{
+    enum { MOST_SHIFT = 7 };
+    for (int c = 0; c < a->n_multipliers && a->rounding == QI_ROUND_LONG; c++) {
+        int32_t mult, shift;
+        qat_requantize_multiplier(multiplier(a, c), &mult, &shift);
+        if (shift > MOST_SHIFT)
+            return qat_fail(err, QAT_ERR_UNSUPPORTED,
+                            "%s: channel %d: a unit of its accumulator is %g codes of its output; "
+                            "with 16-bit activations it must be less than %d",
+                            a->e->name, c, multiplier(a, c), 1 << MOST_SHIFT);
+    }
+    return QAT_OK;
+}
+
 /**
  * Append the constants of an accumulating op: a bias if there is none, and the multipliers. Also
  * find the bound.
@@ -140,7 +156,9 @@ static qat_status begin(struct accumulate *a, qat_error *err)
     a->channels = w->dims[a->depthwise ? w->rank - 1 : 0];
     a->n_multipliers = w->channel_scales ? a->channels : 1;
     a->rounding = rounding_of(a);
-    qat_status st = a->inputs[QAT_IN_BIAS] < 0 ? append_zero_bias(a, err) : QAT_OK;
+    qat_status st = check_long(a, err);
+    if (!st && a->inputs[QAT_IN_BIAS] < 0)
+        st = append_zero_bias(a, err);
     if (!st)
         st = qat_largest_accumulator(tensor(a, QAT_IN_X), tensor(a, QAT_IN_WEIGHTS),
                                      tensor(a, QAT_IN_BIAS), a->depthwise, a->rounding, e->fraction,

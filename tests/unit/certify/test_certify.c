@@ -944,6 +944,49 @@ START_TEST(test_left_out)
 }
 END_TEST
 
+static void build_two_readers(struct net *n)
+{
+    ck_assert_int_eq(qat_graph_create(&n->graph, registry, NULL), QAT_OK);
+    qat_node *x = qat_graph_input(n->graph, "image", QAT_SHAPE(1, SIDE, SIDE, CHANNELS));
+    qat_graph_output(n->graph, layer(n->graph, "conv2d", "few", "filters=2 kernel=1", x, "b"));
+    qat_graph_output(n->graph, layer(n->graph, "conv2d", "many", "filters=2 kernel=1", x, "b"));
+    ck_assert_int_eq(qat_graph_check(n->graph, NULL), QAT_OK);
+}
+
+static bool has_tensor(const qat_qgraph *g, const char *name)
+{
+    for (int i = 0; i < g->n_tensors; i++)
+        if (strcmp(g->tensors[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/** Inside a schedule, the input of fewer bits has 8 like the tensor itself: no op is between. */
+START_TEST(test_inputs_inside_a_schedule)
+{
+    struct net net;
+    qat_error err;
+    qat_certificate c;
+    for (int least = 2; least <= 8; least += 6) {
+        qat_quant_options o = qat_quant_defaults();
+        o.layers[0] = qat_quant_layer_defaults("few");
+        o.layers[0].input_bits = 5;
+        o.n_layers = 1;
+        o.least_activation_bits = least;
+        build_net = build_two_readers;
+        make_with(&net, &o, QAT_PROFILE_PAPER, NULL);
+        build_net = build;
+        const qat_node *range = qat_graph_find(net.training, "few/in/q/range");
+        range->value[0] = -2; /* as the image's */
+        range->value[1] = 3;
+        freeze_again(&net);
+        ck_assert(has_tensor(net.integers, "few/in/q") == (least < 8));
+        ck_assert_msg(certify(&net, &c, &err) == QAT_OK, "%s", err.message);
+        unmake(&net);
+    }
+}
+END_TEST
+
 /** The rows of an embedding are an input of the model instead of a constant. */
 START_TEST(test_rows_that_are_no_constant)
 {
@@ -1005,6 +1048,7 @@ int main(void)
     tcase_add_test(tcase, test_zeros_by_powers_of_two);
     tcase_add_loop_test(tcase, test_zeros_with_all_codes, 0, 2);
     tcase_add_test(tcase, test_left_out);
+    tcase_add_test(tcase, test_inputs_inside_a_schedule);
     tcase_add_test(tcase, test_rows_that_are_no_constant);
     tcase_add_test(tcase, test_near_code);
     tcase_add_test(tcase, test_empty_ranges);

@@ -389,6 +389,44 @@ START_TEST(test_overflow_is_refused)
 }
 END_TEST
 
+static qat_status emit_wide(float out_scale, qat_error *err)
+{
+    static int8_t weights[2 * 4] = {3, -2};
+    qat_qgraph *q = qat_qgraph_new();
+    qat_qtensor x = {
+        .name = "x", .type = QI_S16, .bits = 16, .rank = 2, .dims = {1, 4}, .source_index = -1};
+    qat_qtensor w = x, y = x;
+    x.scale = 0.5f;
+    w.type = QI_S8;
+    w.bits = 8;
+    w.scale = 0.25f;
+    w.dims[0] = y.dims[1] = 2;
+    w.data = weights;
+    y.scale = out_scale;
+    int const inputs[] = {qat_qgraph_tensor(q, &x, err), qat_qgraph_tensor(q, &w, err), -1};
+    qat_emit const e = {.graph = q,
+                        .name = "layer",
+                        .n_inputs = 3,
+                        .inputs = inputs,
+                        .output = qat_qgraph_tensor(q, &y, err),
+                        .act_min = -INFINITY,
+                        .act_max = INFINITY};
+    qat_status const st = qat_emit_fully_connected(&e, err);
+    qat_qgraph_free(q);
+    return st;
+}
+
+/** The engine shifts 64-bit accumulators at least 8 bits to the right. */
+START_TEST(test_large_multiplier_of_wide_codes)
+{
+    qat_error err;
+    ck_assert_msg(emit_wide(0.125f / 127, &err) == QAT_OK, "%s", err.message);
+    ck_assert_int_eq(emit_wide(0.125f / 128, &err), QAT_ERR_UNSUPPORTED);
+    ck_assert_str_eq(err.message, "layer: channel 0: a unit of its accumulator is 128 codes of its "
+                                  "output; with 16-bit activations it must be less than 128");
+}
+END_TEST
+
 /** The k-th allocation of freezing a layer and evaluating it fails. */
 START_TEST(test_exhausted_memory)
 {
@@ -702,6 +740,7 @@ int main(void)
     tcase_add_test(tc, test_bias);
     tcase_add_test(tc, test_fraction);
     tcase_add_test(tc, test_overflow_is_refused);
+    tcase_add_test(tc, test_large_multiplier_of_wide_codes);
     tcase_add_test(tc, test_exhausted_memory);
     tcase_add_test(tc, test_sigmoids);
     tcase_add_test(tc, test_softmax);
