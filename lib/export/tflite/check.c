@@ -21,6 +21,9 @@ static int64_t const large_macs = INT64_C(1) << 28;
 /** Multipliers of one network rounded in two ways are nearer than this; other ones are wrong. */
 static double const rounding_error = 0x1p-20;
 
+/** TensorFlow Lite limits larger ones to it. */
+static double const most_multiplier = 0x1p30;
+
 struct check {
     const tfo *o;
     const qat_qgraph *read; /* from the file */
@@ -83,6 +86,11 @@ static qat_status judge(struct check *c, const qat_qop *op, double ours, double 
     if (vanishes(op, ours) && vanishes(op, theirs))
         return QAT_OK;
     *same = *same && ours == theirs;
+    if (ours > most_multiplier && theirs > most_multiplier / 2)
+        return qat_fail(c->err, QAT_ERR_UNSUPPORTED,
+                        "layer %s: a unit of its sum is %.9g codes of its output, but TensorFlow "
+                        "Lite's multipliers end at %.9g",
+                        op->name, ours, most_multiplier);
     if (fabs(ours - theirs) <= rounding_error * fabs(ours))
         return QAT_OK;
     return qat_fail(c->err, QAT_ERR_MISMATCH,

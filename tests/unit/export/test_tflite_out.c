@@ -18,6 +18,8 @@
 #include <string.h>
 
 static qat_error err;
+static float input_scale = 0.7f, answer_scale = 0.3f; /* of x; of c and y */
+static int fraction;
 static bool reals_outside; /* at both ends, as an imported .onnx file has them */
 
 static int tensor(qat_qgraph *g, const char *name, int rank, const int32_t *dims, float scale,
@@ -45,9 +47,10 @@ static qi_host *make(const char *name, qat_profile profile, double change, int p
     const void *ins[] = {in}, *outs[] = {out};
     qat_window const window = {.stride_h = 1, .stride_w = 1, .dilation_h = 1, .dilation_w = 1};
     qat_qgraph *g = qat_qgraph_new();
-    int const x = tensor(g, name, 4, picture, 0.7f, NULL);
-    int const c = tensor(g, "c", 4, picture, 0.3f, NULL);
-    int const w = tensor(g, "w", 4, kernel, 0.1f, codes), y = tensor(g, "y", 4, pooled, 0.3f, NULL);
+    int const x = tensor(g, name, 4, picture, input_scale, NULL);
+    int const c = tensor(g, "c", 4, picture, answer_scale, NULL);
+    int const w = tensor(g, "w", 4, kernel, 0.1f, codes),
+              y = tensor(g, "y", 4, pooled, answer_scale, NULL);
     qat_emit e = {.graph = g,
                   .profile = profile,
                   .name = "conv",
@@ -55,7 +58,8 @@ static qi_host *make(const char *name, qat_profile profile, double change, int p
                   .inputs = (const int[]){x, w, -1},
                   .output = c,
                   .act_min = -INFINITY,
-                  .act_max = INFINITY};
+                  .act_max = INFINITY,
+                  .fraction = fraction};
     ck_assert_int_eq(qat_emit_conv2d(&e, &window, &err), QAT_OK);
     int32_t *mult = g->tensors[g->ops[0].inputs[QAT_IN_MULT]].data;
     *mult = (int32_t)(*mult * change);
@@ -187,6 +191,15 @@ START_TEST(what_is_refused)
     refuses(make("x", QAT_PROFILE_TFLITE, 0.99, 0), "conv: its multiplier is 0.23");
     refuses(make("x", QAT_PROFILE_TFLITE, 1, 1),
             "layer pool (average_pool2d): its padding is neither SAME nor VALID");
+    input_scale = 0.5f;
+    answer_scale = 1e-11f; /* the accumulator has fractional bits, so M 2^-f can be stored */
+    fraction = 11;
+    refuses(make("x", QAT_PROFILE_TFLITE, 1, 0),
+            "conv: a unit of its sum is 5.0000001e+09 codes of its output, but TensorFlow Lite's "
+            "multipliers end at 1.07374182e+09");
+    input_scale = 0.7f;
+    answer_scale = 0.3f;
+    fraction = 0;
 }
 END_TEST
 
