@@ -22,7 +22,7 @@ struct channel {
 };
 
 struct tally {
-    int64_t own, turned, none, codes, differing, scaled, scaled_none;
+    int64_t own, turned, none, codes, differing, scaled, scaled_none, whole, whole_none;
 };
 
 static int64_t accumulator(const struct channel *c, int64_t s)
@@ -35,48 +35,55 @@ static int32_t code_of(const struct channel *c, int64_t s)
     return qi_clamp(qi_requantize((int32_t)accumulator(c, s), c->mult, -c->right), c->lo, c->hi);
 }
 
-static int32_t code_by(const struct channel *c, const qi_sum_line *line, int32_t mult, int64_t s)
+/** A line that is tried: for sums of this side, with this multiplier. */
+struct trial {
+    qi_sum_side side;
+    int whole;
+    int32_t mult;
+    qi_sum_line line;
+};
+
+static int32_t code_by(const struct channel *c, const struct trial *l, int64_t s)
 {
-    int64_t const at = s * (1 << c->fraction) + line->add;
-    int64_t const code = (at * mult >> (31 + c->right)) - line->offset;
+    int const f = l->whole ? 0 : c->fraction;
+    int64_t const at = s * (1 << f) + l->line.add;
+    int64_t const code = (at * l->mult >> (31 + c->right - (c->fraction - f))) - l->line.offset;
     if (at > INT32_MAX || at < INT32_MIN) /* what an inner loop holds */
         return INT32_MIN;
     return (int32_t)(code < c->lo ? c->lo : code > c->hi ? c->hi : code);
 }
 
-/** Compare sums around s, of the line's sign and at most c->most in size. */
-static void compare(const struct channel *c, int negative, const qi_sum_line *line, int32_t mult,
-                    int64_t s, struct tally *t)
+/** Compare sums around s, of the line's side and at most c->most in size. */
+static void compare(const struct channel *c, const struct trial *l, int64_t s, struct tally *t)
 {
     for (int64_t at = s - 2; at <= s + 2; at++) {
-        int const is_negative = accumulator(c, at) < 0;
-        if (negative != is_negative || at > c->most || at < -c->most)
+        qi_sum_side const side = accumulator(c, at) < 0 ? QI_SUMS_NEGATIVE : QI_SUMS_POSITIVE;
+        if ((l->side != QI_SUMS_ALL && l->side != side) || at > c->most || at < -c->most)
             continue;
-        int32_t const wanted = code_of(c, at), got = code_by(c, line, mult, at);
+        int32_t const wanted = code_of(c, at), got = code_by(c, l, at);
         t->codes++;
         if (wanted == got)
             continue;
         if (!t->differing++)
-            printf("multiplier %d by %d, right %d, codes %d..%d, fraction %d, bias %d: sum %lld is "
-                   "%d, not %d\n",
-                   c->mult, mult, c->right, c->lo, c->hi, c->fraction, c->bias, (long long)at,
-                   wanted, got);
+            printf("multiplier %d by %d, right %d, codes %d..%d, fraction %d, bias %d, side %d, "
+                   "whole %d: sum %lld is %d, not %d\n",
+                   c->mult, l->mult, c->right, c->lo, c->hi, c->fraction, c->bias, (int)l->side,
+                   l->whole, (long long)at, wanted, got);
     }
 }
 
-static void compare_all(const struct channel *c, int negative, const qi_sum_line *line,
-                        int32_t mult, struct tally *t)
+static void compare_all(const struct channel *c, const struct trial *l, struct tally *t)
 {
     for (int32_t code = c->lo - 1; code <= c->hi + 1; code++) {
         double const a = (code - 0.5) * (double)(INT64_C(1) << (31 + c->right)) / c->mult;
         double const middle = (a - c->bias) / (1 << c->fraction);
         if (middle < 4e9 && middle > -4e9)
-            compare(c, negative, line, mult, (int64_t)middle, t);
+            compare(c, l, (int64_t)middle, t);
     }
-    compare(c, negative, line, mult, 0, t);
-    compare(c, negative, line, mult, -c->bias / (1 << c->fraction), t);
-    compare(c, negative, line, mult, c->most, t);
-    compare(c, negative, line, mult, -c->most, t);
+    compare(c, l, 0, t);
+    compare(c, l, -c->bias / (1 << c->fraction), t);
+    compare(c, l, c->most, t);
+    compare(c, l, -c->most, t);
 }
 
 /** Find the lines of a channel; turns: with turned multipliers alone. Returns whether there is one.
@@ -85,26 +92,41 @@ static int check(const struct channel *c, int negative, int turns, struct tally 
 {
     int32_t const first = negative || c->lo >= 0 ? c->lo + 1 : 1;
     int32_t const end = negative && c->hi >= 0 ? 1 : c->hi + 1;
-    qi_sum_line line;
-    if (!turns && qi_sum_line_find(negative, c->mult, c->right, first, end, c->most, &line)) {
+    struct trial l = {.side = negative ? QI_SUMS_NEGATIVE : QI_SUMS_POSITIVE, .mult = c->mult};
+    if (!turns && qi_sum_line_find(negative, c->mult, c->right, first, end, c->most, &l.line)) {
         t->own++;
-        compare_all(c, negative, &line, c->mult, t);
+        compare_all(c, &l, t);
         return 1;
     }
     int64_t const most = (c->most << c->fraction) + (c->bias < 0 ? -(int64_t)c->bias : c->bias);
-    qi_sum_steps const steps = {c->mult, c->right, c->fraction, c->bias, most};
+    qi_sum_steps const steps = {c->mult, c->right, c->fraction, c->bias, most, 0};
     t->scaled += c->fraction > 0;
     for (int i = c->fraction ? -1 : 0; i < (c->fraction ? 0 : QI_SUM_LINE_TURNS); i++) {
-        int32_t const mult = i < 0 ? c->mult : qi_sum_line_turn(c->mult, c->right, most, i);
-        if (!mult || !qi_sum_line_fit(negative, &steps, mult, first, end, &line))
+        l.mult = i < 0 ? c->mult : qi_sum_line_turn(c->mult, c->right, most, i);
+        if (!l.mult || !qi_sum_line_fit(l.side, &steps, l.mult, first, end, &l.line))
             continue;
         t->turned++;
-        compare_all(c, negative, &line, mult, t);
+        compare_all(c, &l, t);
         return 1;
     }
     t->none++;
     t->scaled_none += c->fraction > 0;
     return 0;
+}
+
+/** One line of whole sums for all codes, where a shift is left. */
+static void check_whole(const struct channel *c, struct tally *t)
+{
+    int64_t const most = (c->most << c->fraction) + (c->bias < 0 ? -(int64_t)c->bias : c->bias);
+    qi_sum_steps const steps = {c->mult, c->right, c->fraction, c->bias, most, 1};
+    struct trial l = {.side = QI_SUMS_ALL, .whole = 1, .mult = c->mult};
+    if (c->right <= c->fraction)
+        return;
+    t->whole++;
+    if (qi_sum_line_fit(l.side, &steps, l.mult, c->lo + 1, c->hi + 1, &l.line))
+        compare_all(c, &l, t);
+    else
+        t->whole_none++;
 }
 
 static struct channel draw(kt_rng *rng)
@@ -164,13 +186,16 @@ int main(int argc, char **argv)
         struct channel const scaled = draw_scaled(&rng);
         check(&scaled, 0, 1, &t);
         check(&scaled, 1, 1, &t);
+        check_whole(&scaled, &t);
     }
     int const failed = t.differing || missing || !were_rare || !t.own || !t.turned ||
-                       t.scaled_none * 1000 > t.scaled;
+                       t.scaled_none * 1000 > t.scaled || t.whole_none * 20 > t.whole || !t.whole;
     printf("%s - sum_line: %lld lines, %lld turned ones, %lld not found, %d of them of networks; "
-           "with a fraction %lld, %lld not found; %lld codes, %lld differing (seed %llu)\n",
+           "with a fraction %lld, %lld not found; of whole sums %lld, %lld not found; %lld codes, "
+           "%lld differing (seed %llu)\n",
            failed ? "not ok" : "ok", (long long)t.own, (long long)t.turned, (long long)t.none,
-           missing, (long long)t.scaled, (long long)t.scaled_none, (long long)t.codes,
-           (long long)t.differing, (unsigned long long)seed);
+           missing, (long long)t.scaled, (long long)t.scaled_none, (long long)t.whole,
+           (long long)t.whole_none, (long long)t.codes, (long long)t.differing,
+           (unsigned long long)seed);
     return failed;
 }

@@ -18,6 +18,10 @@ mutant srdhm-saturation test_fixedpoint include/qat/rounding.h \
 # Kernels of the engine changed in one place.
 mutant even-distance kernels/test_even lib/infer/host/loops/even.h 's/ DISTANCE = 13/ DISTANCE = 16/'
 mutant even-least-distance kernels/test_even lib/infer/host/loops/even.h 's/LEAST_DISTANCE = 2/LEAST_DISTANCE = 0/'
+mutant whole-lines kernels/test_sum_line lib/infer/host/loops/sum_line.c \
+    's/high = shift_up(room.high, f);/high = shift_up(room.high, f) + mult;/'
+mutant whole-lines-shift kernels/test_gemm lib/infer/host/loops/gemm_pack.c \
+    's/steps.right - (steps.fraction - p->fraction) - 1/steps.right - 1/'
 mutant merged-groups kernels/test_conv lib/infer/host/drivers/fast_conv.c \
     's/memcpy(to + (size_t)(o \/ channels) \* run, from, run)/memcpy(to, from, run)/'
 mutant groups-left-to-core kernels/test_conv lib/infer/host/drivers/fast_conv.c \

@@ -85,7 +85,7 @@ INLINE int32x4_t qi_requantize_even_sums(const qi_neon_job *j, int v, int32x4_t 
 /** s 2^f and the bias that has f fractional bits too. */
 INLINE int32x4x2_t qi_accumulators(const qi_neon_job *j, int vectors, int32x4x2_t sums)
 {
-    int32x4_t const f = vdupq_n_s32(j->packed->requant.fraction);
+    int32x4_t const f = vdupq_n_s32(j->packed->fraction);
     for (int v = 0; v < vectors; v++)
         sums.val[v] = vaddq_s32(vshlq_s32(sums.val[v], f), qi_column(j, QI_COLUMN_LATE_BIAS, v));
     return sums;
@@ -105,7 +105,7 @@ INLINE int32x4x2_t qi_requantize_sums(const qi_neon_job *j, int vectors, int32x4
             sums.val[v] = qi_requantize_even_sums(j, v, sums.val[v]);
         return sums;
     }
-    if (j->packed->requant.fraction)
+    if (j->packed->fraction)
         sums = qi_accumulators(j, vectors, sums);
     for (int v = 0; v < vectors; v++)
         sums.val[v] = qi_requantize_lanes(sums.val[v], qi_column(j, QI_COLUMN_LEFT, v),

@@ -13,7 +13,7 @@ enum { QUAD = 4 }; /* channels at successive positions: qi_panel_channel */
 struct panel {
     const qi_gemm_layer *layer;
     int32_t room, lanes; /* channels; of a register */
-    int32_t tail, one_tail;
+    int32_t tail, fraction, one_tail;
     int32_t zero_point; /* of signed codes */
     int32_t *columns;
     uint8_t *weights;
@@ -146,7 +146,7 @@ static void fill_offset(const struct panel *p, int32_t position, int32_t t)
         column[at + 4] = column[at];
 }
 
-/** The lines of a channel: one for s >= 0, and for LINES one for s < 0. */
+/** The lines of a channel: one for s >= 0 or for all s, and for LINES one for s < 0. */
 struct lines {
     int32_t mult;
     qi_sum_line line, below;
@@ -160,7 +160,8 @@ static qi_sum_steps steps_of(const struct panel *p, int32_t channel)
                           .right = -shift_at(r, channel),
                           .fraction = r->fraction,
                           .bias = r->fraction ? r->bias[channel] : 0,
-                          .most = p->layer->max_accumulator};
+                          .most = p->layer->max_accumulator,
+                          .whole = p->fraction < r->fraction};
 }
 
 /** Find the lines with this multiplier. */
@@ -173,6 +174,9 @@ static int find_lines(const struct panel *p, const qi_sum_steps *s, int32_t with
     int32_t const first[2] = {lo > 1 ? lo : 1, lo}, ends[2] = {end, end < 1 ? end : 1};
     qi_sum_line *lines[2] = {&found->line, &found->below};
     found->mult = with;
+    if (s->whole)
+        return qi_sum_line_fit(lo < 1 ? QI_SUMS_ALL : QI_SUMS_POSITIVE, s, with,
+                               lo < 1 ? lo : first[0], end, &found->line);
     for (int i = 0; i < 1 + (p->tail == QI_TAIL_LINES); i++)
         if (!(is_plain
                   ? qi_sum_line_find(i, s->mult, s->right, first[i], ends[i], s->most, lines[i])
@@ -196,8 +200,11 @@ static int fill_lines(const struct panel *p, int32_t position, int32_t channel)
         return 0;
     fill_mult(p, position, found.mult);
     fill_offset(p, position, found.line.offset);
-    column[(steps.fraction ? QI_COLUMN_LATE_BIAS : QI_COLUMN_BIAS) * p->room] += found.line.add;
-    column[QI_COLUMN_SHIFT * p->room] = steps.right - 1;
+    if (p->fraction)
+        column[QI_COLUMN_LATE_BIAS * p->room] = found.line.add;
+    else
+        column[QI_COLUMN_BIAS * p->room] += found.line.add;
+    column[QI_COLUMN_SHIFT * p->room] = steps.right - (steps.fraction - p->fraction) - 1;
     if (p->tail == QI_TAIL_LINE)
         return 1;
     column[QI_COLUMN_BOUND * p->room] =
@@ -293,6 +300,7 @@ static int fill_panel(const qi_packed *h, const qi_gemm_layer *layer, const qi_p
                             .room = room,
                             .lanes = shape->lanes,
                             .tail = h->tail,
+                            .fraction = h->fraction,
                             .one_tail = shape->one_tail,
                             .zero_point = h->zero_point,
                             .columns = columns,
@@ -310,18 +318,31 @@ static int fill_panel(const qi_packed *h, const qi_gemm_layer *layer, const qi_p
     return all;
 }
 
-/** Write all panels. If the tail has no constants for a channel, the layer gets tail TWICE. */
+static int32_t line_tail(const qi_gemm_layer *l)
+{
+    return l->requant.lo >= l->requant.zero_point ? QI_TAIL_LINE : QI_TAIL_LINES;
+}
+
+/** The tail of a layer whose tail has no constants for a channel: lines of whole sums, then those
+ * with a fraction, then TWICE. */
+static void try_another_tail(qi_packed *h, const qi_gemm_layer *layer)
+{
+    h->tail = h->fraction < layer->requant.fraction ? line_tail(layer) : QI_TAIL_TWICE;
+    h->fraction = layer->requant.fraction;
+}
+
+/** Write all panels. */
 static void fill_panels(qi_packed *h, const qi_gemm_layer *layer, const qi_panel_shape *shape,
                         int parts)
 {
-    int32_t i = 0;
-    while (i < qi_panels(h) && fill_panel(h, layer, shape, i, parts))
-        i++;
-    if (i == qi_panels(h))
-        return;
-    h->tail = QI_TAIL_TWICE;
-    for (int32_t k = 0; k < qi_panels(h); k++)
-        fill_panel(h, layer, shape, k, k > i ? parts : COLUMNS);
+    int32_t with_weights = 0; /* panels that have their weights */
+    for (int32_t i = 0; i < qi_panels(h);) {
+        int const all = fill_panel(h, layer, shape, i, i < with_weights ? COLUMNS : parts);
+        with_weights = i < with_weights ? with_weights : i + 1;
+        i = all ? i + 1 : 0;
+        if (!all)
+            try_another_tail(h, layer);
+    }
 }
 
 void qi_pack_columns(qi_packed *h, const qi_gemm_layer *layer, const qi_panel_shape *shape)
@@ -331,11 +352,11 @@ void qi_pack_columns(qi_packed *h, const qi_gemm_layer *layer, const qi_panel_sh
 
 /* ------------------------------------------------------------------ layers */
 
-/** Does every channel have a right shift? */
-static int is_right(const qi_gemm_layer *l)
+/** Does every channel have a right shift, by at least so much? */
+static int is_right(const qi_gemm_layer *l, int32_t least)
 {
     for (int32_t i = 0; i < l->channels; i++)
-        if (shift_at(&l->requant, i) > -1)
+        if (-shift_at(&l->requant, i) < least)
             return 0;
     return 1;
 }
@@ -352,6 +373,12 @@ static int fits_even(const qi_gemm_layer *l, const qi_panel_shape *s)
     return 1;
 }
 
+/** May the layer have a fraction, but lines of whole sums? */
+static int may_be_whole(const qi_gemm_layer *l)
+{
+    return l->requant.fraction && is_right(l, l->requant.fraction + 1);
+}
+
 static int32_t tail_of(const qi_gemm_layer *l, const qi_panel_shape *s)
 {
     if (l->requant.rounding == QI_ROUND_NONE)
@@ -360,15 +387,16 @@ static int32_t tail_of(const qi_gemm_layer *l, const qi_panel_shape *s)
         return QI_TAIL_EVEN;
     if (l->requant.rounding != QI_ROUND_TWICE)
         return QI_TAIL_SCALAR;
-    if (s->one_tail || !is_right(l))
+    if (s->one_tail || !is_right(l, 1))
         return QI_TAIL_TWICE;
-    return l->requant.lo >= l->requant.zero_point ? QI_TAIL_LINE : QI_TAIL_LINES;
+    return may_be_whole(l) ? QI_TAIL_LINE : line_tail(l);
 }
 
 void qi_pack_header(qi_packed *h, const qi_gemm_layer *l, const qi_panel_shape *s)
 {
     _Static_assert(sizeof *h <= QI_PACKED_HEADER, "the header does not fit");
     int32_t const middle = l->y_is_signed ? 0 : 128, segment = l->segment ? l->segment : l->depth;
+    int32_t const tail = tail_of(l, s);
     *h = (qi_packed){.depth = l->depth,
                      .channels = l->channels,
                      .panel_channels = s->vectors * s->lanes,
@@ -380,7 +408,8 @@ void qi_pack_header(qi_packed *h, const qi_gemm_layer *l, const qi_panel_shape *
                      .zero_point = l->requant.zero_point - middle,
                      .lo = l->requant.lo - middle,
                      .hi = l->requant.hi - middle,
-                     .tail = tail_of(l, s),
+                     .tail = tail,
+                     .fraction = tail == QI_TAIL_LINE && may_be_whole(l) ? 0 : l->requant.fraction,
                      .segments = l->depth / segment,
                      .segment = segment,
                      .segment_stride = l->segment_stride,

@@ -32,7 +32,8 @@ typedef struct qi_panel_shape {
  * How the accumulators of a layer become codes. Rounding TWICE has three ways:
  *
  * - LINE: one line a channel (sum_line.h), right for s >= 0. Codes below the zero_point are clamped
- *   (lo >= zero_point), every n >= 1, and lines are found.
+ *   (lo >= zero_point), every n >= 1, and lines are found. Or, in a layer with a fraction, one that
+ *   is right for all s.
  * - LINES: two lines a channel. Every n >= 1, and lines are found.
  * - TWICE: any multiplier.
  *
@@ -41,7 +42,7 @@ typedef struct qi_panel_shape {
  * NONE: they do not; y holds int32 (gemm.h).
  *
  * With a fraction f, sums are multiplied by 2^f first, and LATE_BIAS is added: the line's B, or the
- * file's bias.
+ * file's bias. Most layers with a fraction have lines of whole sums, and need neither.
  */
 typedef enum qi_gemm_tail {
     QI_TAIL_LINE,
@@ -66,7 +67,8 @@ typedef struct qi_packed {
     int32_t x_flip;      /* four bytes: 0 or 0x80 each */
     int32_t y_flip;      /* four bytes */
     int32_t zero_point, lo, hi;
-    int32_t tail; /* qi_gemm_tail */
+    int32_t tail;     /* qi_gemm_tail */
+    int32_t fraction; /* by which sums are multiplied: the layer's, or 0 with lines of whole sums */
     int32_t
         entries; /* entries of the longest list if panels hold lists (avx2_bytes_gemm.c), else 0 */
     int32_t has_planes;        /* panels hold bits of weights (avx512vbmi_gemm.c) */

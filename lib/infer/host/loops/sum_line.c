@@ -140,17 +140,24 @@ struct room {
     int64_t low, high;
 };
 
-/** Sums are counted from that of zero here: products stay small, however large the bias is. */
-static struct room room_of(int negative, const qi_sum_steps *s, int32_t mult, int32_t first,
+/**
+ * Sums are counted from that of zero here: products stay small, however large the bias is. Codes up
+ * to 0 begin at negative sums.
+ */
+static struct room room_of(qi_sum_side side, const qi_sum_steps *s, int32_t mult, int32_t first,
                            int32_t end)
 {
     int64_t const one = INT64_C(1) << (31 + s->right), half = INT64_C(1) << 30;
-    int64_t const c = one / 2 + (negative ? -half : half);
     int64_t const slope = mult * (INT64_C(1) << s->fraction), rest = rest_of(s),
                   none = INT64_MAX / 2;
+    struct room r = {-none, none};
     /* The code of the first a >= 0 is not negative, that of the last a < 0 not positive. */
-    struct room r = {negative ? -none : 0, negative ? one + slope : none};
+    if (side == QI_SUMS_POSITIVE)
+        r.low = 0;
+    if (side == QI_SUMS_NEGATIVE)
+        r.high = one + slope;
     for (int64_t j = first; j < end; j++) {
+        int64_t const c = one / 2 + (j > 0 ? half : -half);
         int64_t const from = shift_up(divide_up(j * one - c, s->mult) - rest, s->fraction);
         int64_t const at = j * one - from * slope;
         r.low = at > r.low ? at : r.low;
@@ -161,22 +168,43 @@ static struct room room_of(int negative, const qi_sum_steps *s, int32_t mult, in
     return r;
 }
 
-int qi_sum_line_fit(int negative, const qi_sum_steps *s, int32_t mult, int32_t first, int32_t end,
-                    qi_sum_line *line)
+/** The least multiple of `step` from low + t one on, for t = 0, 1, .. */
+struct multiples {
+    int64_t step, one, left; /* left: from low + t one to that multiple; one: modulo step */
+};
+
+static struct multiples multiples_from(int64_t low, int64_t one, int64_t step)
+{
+    int64_t const beyond = low % step;
+    return (struct multiples){step, one % step, beyond > 0 ? step - beyond : -beyond};
+}
+
+static void go_on(struct multiples *m)
+{
+    m->left -= m->one;
+    m->left += m->left < 0 ? m->step : 0;
+}
+
+int qi_sum_line_fit(qi_sum_side side, const qi_sum_steps *s, int32_t mult, int32_t first,
+                    int32_t end, qi_sum_line *line)
 {
     *line = (qi_sum_line){0, 0};
-    if (s->right > MOST_SHIFT || end - first > MOST_STEPS || s->mult <= 0)
+    if (s->right > MOST_SHIFT || end - first > MOST_STEPS || s->mult <= 0 || mult <= 0)
         return 0;
-    int const q = 31 + s->right, most_bits = MOST_BITS - q;
+    int const f = s->whole ? s->fraction : 0; /* b counts 2^f */
+    int const q = 31 + s->right - f, most_bits = MOST_BITS - q;
     int64_t const one = INT64_C(1) << q, unit = INT64_C(1) << s->fraction;
     int64_t const last = most_bits < 13 ? INT64_C(1) << most_bits : QI_SUM_LINE_OFFSET;
-    int64_t const limit = INT32_MAX - s->most - unit;
-    struct room const room = room_of(negative, s, mult, first, end);
-    for (int64_t t = 0; room.low < room.high && t < last; t++) {
-        int64_t const b = divide_up(room.low + t * one, mult);
-        if (b * mult - t * one >= room.high)
+    int64_t const limit = INT32_MAX - ((s->most + unit) >> f) - 1;
+    struct room const room = room_of(side, s, mult, first, end);
+    int64_t const low = shift_up(room.low, f), high = shift_up(room.high, f);
+    struct multiples m = multiples_from(low, one, mult);
+    for (int64_t t = 0; low < high && t < last; t++, go_on(&m)) {
+        if (m.left >= high - low)
             continue;
-        *line = (qi_sum_line){(int32_t)(b - rest_of(s) + s->bias), (int32_t)t};
+        int64_t const b = (low + t * one + m.left) / mult;
+        *line = (qi_sum_line){0, (int32_t)t};
+        line->add = (int32_t)(s->whole ? b - qi_sum_line_zero(s) : b - rest_of(s) + s->bias);
         return b >= -limit && b <= limit;
     }
     return 0;

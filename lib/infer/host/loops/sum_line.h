@@ -32,7 +32,13 @@
  *
  *     floor((s 2^f + B) m / 2^q) - t
  *
- * is right with some small t, mostly 0, and m itself.
+ * is right with some small t, mostly 0, and m itself. If B is a multiple of 2^f, sums need no
+ * fraction at all:
+ *
+ *     floor((s + B / 2^f) m / 2^(q - f)) - t
+ *
+ * About one t in 128 has such a B. With a fraction, the two C of negative and other sums lie less
+ * than the way from one s to the next apart, so one line may do for both.
  */
 #ifndef QI_HOST_SUM_LINE_H
 #define QI_HOST_SUM_LINE_H
@@ -70,14 +76,19 @@ int32_t qi_sum_line_turn(int32_t mult, int32_t right, int64_t most, int i);
  */
 typedef struct qi_sum_steps {
     int32_t mult, right, fraction, bias;
-    int64_t most; /* largest |a| */
+    int64_t most;  /* largest |a| */
+    int32_t whole; /* B must be a multiple of 2^fraction; add is B / 2^fraction then */
 } qi_sum_steps;
+
+/** The sums for which a line must be right. */
+typedef enum qi_sum_side { QI_SUMS_POSITIVE, QI_SUMS_NEGATIVE, QI_SUMS_ALL } qi_sum_side;
 
 /**
  * Find the line of multiplier `mult`, that of the steps or a turned one, whose steps to first..end
- * - 1 are those of a channel, where end - first <= 512. negative: for a < 0, else for a >= 0.
+ * - 1 are those of a channel, where end - first <= 512. POSITIVE: for a >= 0, NEGATIVE: for a < 0.
+ * @return  0 if there is none
  */
-int qi_sum_line_fit(int negative, const qi_sum_steps *steps, int32_t mult, int32_t first,
+int qi_sum_line_fit(qi_sum_side side, const qi_sum_steps *steps, int32_t mult, int32_t first,
                     int32_t end, qi_sum_line *line);
 /** The least s with a >= 0. */
 int64_t qi_sum_line_zero(const qi_sum_steps *steps);

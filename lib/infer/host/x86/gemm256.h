@@ -70,7 +70,7 @@ INLINE __m256i high_multiply(const struct job *j, int room, int v, __m256i s)
 /** With a fraction f: s 2^f and the bias that has f fractional bits too. */
 INLINE void accumulators_of(const struct job *j, int rows, int vectors, __m256i sums[][VECTORS])
 {
-    __m256i const f = _mm256_set1_epi32(j->packed->requant.fraction);
+    __m256i const f = _mm256_set1_epi32(j->packed->fraction);
     UNROLL
     for (int v = 0; v < vectors; v++) {
         __m256i const bias = column(j, QI_COLUMN_LATE_BIAS, vectors * LANES, v);
@@ -240,7 +240,7 @@ INLINE void finish(const struct job *j, int rows, int vectors,
         UNROLL
     for (int v = 0; v < vectors; v++)
         sums[r][v] = _mm256_add_epi32(sums[r][v], _mm256_set1_epi32(j->row_terms[r]));
-    if (j->packed->requant.fraction)
+    if (j->packed->fraction)
         accumulators_of(j, rows, vectors, sums);
     if (tail == QI_TAIL_LINE) {
         store_lines(j, rows, vectors, 0, sums);

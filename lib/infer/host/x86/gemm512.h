@@ -89,7 +89,7 @@ INLINE __m512i high_multiply(const struct panel *p, int room, int v, __m512i s)
 /** With a fraction f: s 2^f and the bias that has f fractional bits too. */
 INLINE void accumulators_of(const struct panel *p, int rows, int vectors, __m512i sums[][VECTORS])
 {
-    __m512i const f = _mm512_set1_epi32(p->packed->requant.fraction);
+    __m512i const f = _mm512_set1_epi32(p->packed->fraction);
     UNROLL
     for (int v = 0; v < vectors; v++) {
         __m512i const bias = column(p, QI_COLUMN_LATE_BIAS, vectors * LANES, v);
@@ -281,7 +281,7 @@ INLINE void finish(const struct panel *p, uint8_t *y, int rows, int vectors,
                    __m512i sums[][VECTORS])
 {
     int const tail = p->packed->tail;
-    if (p->packed->requant.fraction)
+    if (p->packed->fraction)
         accumulators_of(p, rows, vectors, sums);
     if (tail == QI_TAIL_LINE) {
         store_lines(p, y, rows, vectors, 0, sums);
