@@ -112,12 +112,6 @@ int32_t qi_sum_line_turn(int32_t mult, int32_t right, int64_t most, int i)
     return turned > 0 && turned <= INT32_MAX ? (int32_t)turned : 0;
 }
 
-/** Division that rounds up; b > 0. */
-static int64_t divide_up(int64_t a, int64_t b)
-{
-    return a / b + (a % b > 0);
-}
-
 /** a / 2^n, rounded up. */
 static int64_t shift_up(int64_t a, int n)
 {
@@ -140,6 +134,42 @@ struct room {
     int64_t low, high;
 };
 
+/** a / b, b > 0. */
+struct quotient {
+    int64_t whole;
+    int32_t rest; /* 0 <= rest < b */
+};
+
+static struct quotient quotient_of(int64_t a, int32_t b)
+{
+    int64_t const down = a / b - (a % b < 0);
+    return (struct quotient){down, (int32_t)(a - down * b)};
+}
+
+/** That of the sum of both numerators. */
+static struct quotient sum_of(struct quotient x, struct quotient y, int32_t b)
+{
+    int64_t const rest = (int64_t)x.rest + y.rest;
+    int const carry = rest >= b;
+    return (struct quotient){x.whole + y.whole + carry, (int32_t)(rest - (carry ? b : 0))};
+}
+
+/** Make room for the steps to first..end - 1, all of them at sums of one sign. */
+static void narrow(struct room *r, const qi_sum_steps *s, int32_t mult, int32_t first, int32_t end)
+{
+    int64_t const one = INT64_C(1) << (31 + s->right), half = INT64_C(1) << 30;
+    int64_t const slope = mult * (INT64_C(1) << s->fraction), rest = rest_of(s);
+    int64_t const c = one / 2 + (first > 0 ? half : -half);
+    struct quotient const by_one = quotient_of(one, s->mult);
+    struct quotient step = quotient_of(first * one - c, s->mult); /* before it, in a */
+    for (int64_t j = first; j < end; j++, step = sum_of(step, by_one, s->mult)) {
+        int64_t const from = shift_up(step.whole + (step.rest > 0) - rest, s->fraction);
+        int64_t const at = j * one - from * slope;
+        r->low = at > r->low ? at : r->low;
+        r->high = at + slope < r->high ? at + slope : r->high;
+    }
+}
+
 /**
  * Sums are counted from that of zero here: products stay small, however large the bias is. Codes up
  * to 0 begin at negative sums.
@@ -147,42 +177,40 @@ struct room {
 static struct room room_of(qi_sum_side side, const qi_sum_steps *s, int32_t mult, int32_t first,
                            int32_t end)
 {
-    int64_t const one = INT64_C(1) << (31 + s->right), half = INT64_C(1) << 30;
-    int64_t const slope = mult * (INT64_C(1) << s->fraction), rest = rest_of(s),
-                  none = INT64_MAX / 2;
+    int64_t const none = INT64_MAX / 2, slope = mult * (INT64_C(1) << s->fraction);
     struct room r = {-none, none};
     /* The code of the first a >= 0 is not negative, that of the last a < 0 not positive. */
     if (side == QI_SUMS_POSITIVE)
         r.low = 0;
     if (side == QI_SUMS_NEGATIVE)
-        r.high = one + slope;
-    for (int64_t j = first; j < end; j++) {
-        int64_t const c = one / 2 + (j > 0 ? half : -half);
-        int64_t const from = shift_up(divide_up(j * one - c, s->mult) - rest, s->fraction);
-        int64_t const at = j * one - from * slope;
-        r.low = at > r.low ? at : r.low;
-        r.high = at + slope < r.high ? at + slope : r.high;
-    }
+        r.high = (INT64_C(1) << (31 + s->right)) + slope;
+    narrow(&r, s, mult, first, end < 1 ? end : 1);
+    narrow(&r, s, mult, first > 1 ? first : 1, end);
     if (r.low == -none)
         r.low = r.high - slope;
     return r;
 }
 
-/** The least multiple of `step` from low + t one on, for t = 0, 1, .. */
-struct multiples {
-    int64_t step, one, left; /* left: from low + t one to that multiple; one: modulo step */
-};
-
-static struct multiples multiples_from(int64_t low, int64_t one, int64_t step)
+/**
+ * The least t < last for which low + t 2^q is less than `width` below a multiple of m, or -1. *up:
+ * by how much.
+ */
+static int64_t first_multiple(int64_t low, int64_t width, int q, int32_t m, int64_t last,
+                              int32_t *up)
 {
-    int64_t const beyond = low % step;
-    return (struct multiples){step, one % step, beyond > 0 ? step - beyond : -beyond};
-}
-
-static void go_on(struct multiples *m)
-{
-    m->left -= m->one;
-    m->left += m->left < 0 ? m->step : 0;
+    int32_t const below = width < INT32_MAX ? (int32_t)width : INT32_MAX;
+    struct sequence ups = sequence_from(-low, 0, q, m);
+    for (int64_t t = 0; t < last; t += SOME, next(&ups)) {
+        int some = 0;
+        for (int i = 0; i < SOME; i++)
+            some |= ups.at[i] < below;
+        for (int i = 0; some && i < SOME && t + i < last; i++) {
+            *up = ups.at[i];
+            if (*up < below)
+                return t + i;
+        }
+    }
+    return -1;
 }
 
 int qi_sum_line_fit(qi_sum_side side, const qi_sum_steps *s, int32_t mult, int32_t first,
@@ -198,14 +226,12 @@ int qi_sum_line_fit(qi_sum_side side, const qi_sum_steps *s, int32_t mult, int32
     int64_t const limit = INT32_MAX - ((s->most + unit) >> f) - 1;
     struct room const room = room_of(side, s, mult, first, end);
     int64_t const low = shift_up(room.low, f), high = shift_up(room.high, f);
-    struct multiples m = multiples_from(low, one, mult);
-    for (int64_t t = 0; low < high && t < last; t++, go_on(&m)) {
-        if (m.left >= high - low)
-            continue;
-        int64_t const b = (low + t * one + m.left) / mult;
-        *line = (qi_sum_line){0, (int32_t)t};
-        line->add = (int32_t)(s->whole ? b - qi_sum_line_zero(s) : b - rest_of(s) + s->bias);
-        return b >= -limit && b <= limit;
-    }
-    return 0;
+    int32_t up;
+    int64_t const t = low < high ? first_multiple(low, high - low, q, mult, last, &up) : -1;
+    if (t < 0)
+        return 0;
+    int64_t const b = (low + t * one + up) / mult;
+    *line = (qi_sum_line){0, (int32_t)t};
+    line->add = (int32_t)(s->whole ? b - qi_sum_line_zero(s) : b - rest_of(s) + s->bias);
+    return b >= -limit && b <= limit;
 }
