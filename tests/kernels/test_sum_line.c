@@ -22,7 +22,8 @@ struct channel {
 };
 
 struct tally {
-    int64_t own, turned, none, codes, differing, scaled, scaled_none, whole, whole_none;
+    int64_t own, turned, none, codes, differing, scaled, scaled_none;
+    int64_t all[2], all_none[2]; /* one line for both signs; of whole sums */
 };
 
 static int64_t accumulator(const struct channel *c, int64_t s)
@@ -114,19 +115,19 @@ static int check(const struct channel *c, int negative, int turns, struct tally 
     return 0;
 }
 
-/** One line of whole sums for all codes, where a shift is left. */
-static void check_whole(const struct channel *c, struct tally *t)
+/** One line for all codes; whole: of whole sums, where a shift is left. */
+static void check_all(const struct channel *c, int whole, struct tally *t)
 {
     int64_t const most = (c->most << c->fraction) + (c->bias < 0 ? -(int64_t)c->bias : c->bias);
-    qi_sum_steps const steps = {c->mult, c->right, c->fraction, c->bias, most, 1};
-    struct trial l = {.side = QI_SUMS_ALL, .whole = 1, .mult = c->mult};
-    if (c->right <= c->fraction)
+    qi_sum_steps const steps = {c->mult, c->right, c->fraction, c->bias, most, whole};
+    struct trial l = {.side = QI_SUMS_ALL, .whole = whole, .mult = c->mult};
+    if (whole && c->right <= c->fraction)
         return;
-    t->whole++;
+    t->all[whole]++;
     if (qi_sum_line_fit(l.side, &steps, l.mult, c->lo + 1, c->hi + 1, &l.line))
         compare_all(c, &l, t);
     else
-        t->whole_none++;
+        t->all_none[whole]++;
 }
 
 static struct channel draw(kt_rng *rng)
@@ -186,16 +187,19 @@ int main(int argc, char **argv)
         struct channel const scaled = draw_scaled(&rng);
         check(&scaled, 0, 1, &t);
         check(&scaled, 1, 1, &t);
-        check_whole(&scaled, &t);
+        check_all(&scaled, 0, &t);
+        check_all(&scaled, 1, &t);
     }
     int const failed = t.differing || missing || !were_rare || !t.own || !t.turned ||
-                       t.scaled_none * 1000 > t.scaled || t.whole_none * 20 > t.whole || !t.whole;
+                       t.scaled_none * 1000 > t.scaled || t.all_none[0] * 20 > t.all[0] ||
+                       !t.all[0] || t.all_none[1] * 20 > t.all[1] || !t.all[1];
     printf("%s - sum_line: %lld lines, %lld turned ones, %lld not found, %d of them of networks; "
-           "with a fraction %lld, %lld not found; of whole sums %lld, %lld not found; %lld codes, "
+           "with a fraction %lld, %lld not found; for both signs %lld, %lld not found; of whole "
+           "sums %lld, %lld not found; %lld codes, "
            "%lld differing (seed %llu)\n",
            failed ? "not ok" : "ok", (long long)t.own, (long long)t.turned, (long long)t.none,
-           missing, (long long)t.scaled, (long long)t.scaled_none, (long long)t.whole,
-           (long long)t.whole_none, (long long)t.codes, (long long)t.differing,
-           (unsigned long long)seed);
+           missing, (long long)t.scaled, (long long)t.scaled_none, (long long)t.all[0],
+           (long long)t.all_none[0], (long long)t.all[1], (long long)t.all_none[1],
+           (long long)t.codes, (long long)t.differing, (unsigned long long)seed);
     return failed;
 }

@@ -174,7 +174,7 @@ static int find_lines(const struct panel *p, const qi_sum_steps *s, int32_t with
     int32_t const first[2] = {lo > 1 ? lo : 1, lo}, ends[2] = {end, end < 1 ? end : 1};
     qi_sum_line *lines[2] = {&found->line, &found->below};
     found->mult = with;
-    if (s->whole)
+    if (s->fraction && p->tail == QI_TAIL_LINE)
         return qi_sum_line_fit(lo < 1 ? QI_SUMS_ALL : QI_SUMS_POSITIVE, s, with,
                                lo < 1 ? lo : first[0], end, &found->line);
     for (int i = 0; i < 1 + (p->tail == QI_TAIL_LINES); i++)
@@ -318,16 +318,13 @@ static int fill_panel(const qi_packed *h, const qi_gemm_layer *layer, const qi_p
     return all;
 }
 
-static int32_t line_tail(const qi_gemm_layer *l)
-{
-    return l->requant.lo >= l->requant.zero_point ? QI_TAIL_LINE : QI_TAIL_LINES;
-}
-
-/** The tail of a layer whose tail has no constants for a channel: lines of whole sums, then those
- * with a fraction, then TWICE. */
+/** A tail has no constants for a channel. What layers with a fraction try first is one line of
+ * whole sums, then one line of sums with their fraction. */
 static void try_another_tail(qi_packed *h, const qi_gemm_layer *layer)
 {
-    h->tail = h->fraction < layer->requant.fraction ? line_tail(layer) : QI_TAIL_TWICE;
+    int const is_whole = h->fraction < layer->requant.fraction;
+    int const was_one = h->tail == QI_TAIL_LINE && h->lo < h->zero_point;
+    h->tail = is_whole ? QI_TAIL_LINE : was_one ? QI_TAIL_LINES : QI_TAIL_TWICE;
     h->fraction = layer->requant.fraction;
 }
 
@@ -389,7 +386,8 @@ static int32_t tail_of(const qi_gemm_layer *l, const qi_panel_shape *s)
         return QI_TAIL_SCALAR;
     if (s->one_tail || !is_right(l, 1))
         return QI_TAIL_TWICE;
-    return may_be_whole(l) ? QI_TAIL_LINE : line_tail(l);
+    return l->requant.fraction || l->requant.lo >= l->requant.zero_point ? QI_TAIL_LINE
+                                                                         : QI_TAIL_LINES;
 }
 
 void qi_pack_header(qi_packed *h, const qi_gemm_layer *l, const qi_panel_shape *s)
