@@ -5,8 +5,9 @@
 # engine runs each .qm over all test pictures; `simulated` is the accuracy of the float32 simulation that was trained. The
 # command prints a table, what is expected and whether it is kept, and how long the rest will take. OUT/table.md and
 # OUT/table.json hold the same after every step. What is finished is not repeated, and an interrupted training continues. The
-# exit status is 1 if an expectation is broken. --set is for the trainings of few bits. docs/experiments.md says more.
-# Usage: bench/few_bits/cifar10.sh [OUT] [--table] [--seeds N] [--epochs N] [--tune-epochs N] [--only NETWORK] [--recipes DIR]
+# exit status is 1 if an expectation is broken. --only takes the beginning of rows: resnet20, or "resnet20 qat 2 2" after
+# "resnet20 float". --set is for the trainings of few bits. docs/experiments.md says more.
+# Usage: bench/few_bits/cifar10.sh [OUT] [--table] [--seeds N] [--epochs N] [--tune-epochs N] [--only ROW] [--recipes DIR]
 #                          [--set SECTION.KEY=VALUE]...
 set -eu
 cd "$(dirname "$0")/../.."
@@ -14,7 +15,6 @@ cd "$(dirname "$0")/../.."
 out=runs/few_bits only_table=no seeds=3 epochs=30 tune_epochs=15 recipes=recipes only=
 settings=()
 take_options seeds epochs tune-epochs only recipes set -- "$@"
-case $only in '' | resnet20 | mobilenet | resnet8) ;; *) stop "--only $only: no such network" ;; esac
 
 # Everything that is trained, a line each, in the order in which it is done:
 # network, method, bits of weights, bits of inputs, seed.
@@ -26,6 +26,7 @@ cells() {
         printf "resnet8 %s $seed\n" 'float 32 32' 'qat 8 8' 'qat 4 8' 'qat 4 4'
     done | grep "^${only:-.*} "
 }
+[ -n "$(cells)" ] || stop "--only $only: no row begins with that"
 
 folder() { # folder <cell...>
     echo "$out/$1/$2-w$3a$4-$5"
@@ -41,7 +42,7 @@ epochs_of() { # epochs_of <cell...>: ResNet-8 is a file, which needs no training
 }
 
 run() { # run <cell...>
-    local dir few=$recipes/few_bits/$1.ini whole=$recipes/cifar10_$1.ini float="$out/$1/float-w32a32-$5/last.ckpt"
+    local dir few=$recipes/few_bits/$1$([ "$1 $3" != 'resnet20 2' ] || echo _2bits).ini whole=$recipes/cifar10_$1.ini float="$out/$1/float-w32a32-$5/last.ckpt"
     local own=("train.seed=$5" "train.epochs=$(epochs_of "$@")")
     dir=$(folder "$@")
     case $1-$2 in

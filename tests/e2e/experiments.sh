@@ -114,6 +114,9 @@ few=('[distill]' 'weight = 0.5' '[quant]' 'enabled = yes' 'layout = int8' 'input
     '[quant.layer @first]' 'weight_bits = 8' 'input_bits = 8' '[quant.layer @last]' 'weight_bits = 8' 'input_bits = 8')
 "$QAT_TOOLS/qat-export" --float cifar10/resnet20/float---w32a32-1/last.ckpt float.tflite >out.txt
 recipe recipes/few_bits/resnet20.ini shapes 'arch = resnet' 'depth = 8' 'width = 4' "${few[@]}"
+recipe recipes/few_bits/resnet20_2bits.ini shapes 'arch = resnet' 'depth = 8' 'width = 4' '[distill]' 'weight = 0.5' \
+    '[quant]' 'enabled = yes' 'layout = int8' 'weight_ranges = dorefa' '[quant.layer @first]' 'weight_ranges = tqt' \
+    'weight_bits = 8' 'input_bits = 8' '[quant.layer @last]' 'weight_ranges = tqt' 'weight_bits = 8' 'input_bits = 8'
 recipe recipes/few_bits/mobilenet.ini shapes 'arch = mobilenet_v1' 'multiplier = 0.125' "${few[@]}"
 recipe recipes/few_bits/resnet8.ini shapes "tflite = $work/float.tflite" "${few[@]}"
 few_bits() { # few_bits <options...>
@@ -137,6 +140,9 @@ same "the same table of few bits" first.txt again.txt
 refuses "a setting more in the same folder" 2 "was begun with another recipe, other settings or another checkpoint" \
     few_bits --only mobilenet --set quant.range_rate=10
 has "which is a setting of the quantized trainings" '^> quant.range_rate=10$' err.txt
+few_bits --only "resnet20 qat 2 2" --table >out.txt 2>err.txt
+if [ "$(grep -c '^|' out.txt)" = 3 ]; then ok "one row, below its heading"; else not_ok "one row: $(cat out.txt err.txt)"; fi
+refuses "a row that is not there" 2 "--only resnet21: no row begins with that" few_bits --only resnet21 --table
 
 # ---------------------------------------------------------------- bench/table_4_1.sh, results.sh
 table_4_1() { # table_4_1 <options...>
