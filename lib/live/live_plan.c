@@ -51,11 +51,19 @@ static qat_status refuse(const qat_node *node, const char *why, qat_error *err)
 
 /* ------------------------------------------------------------------ accumulating layers */
 
-/** Check that the sums fit int32 for all codes. */
+static bool has_own_values(const qat_node *weights)
+{
+    const qat_quantizer *by = qat_node_quantizer(weights);
+    return by && by->own_values;
+}
+
+/** Check that the sums fit int32 for all codes. Those of a scheme may have more bits than asked
+ * for. */
 static qat_status check_depth(const fwd_graph *f, const fwd_layer *l, qat_error *err)
 {
+    int const bits = has_own_values(l->weights) ? 8 : (int)l->weights->attrs[FQW_BITS];
     int64_t const largest = ((INT64_C(1) << fwd_codes_of(f, l->head->inputs[0])->bits) - 1) *
-                            ((INT64_C(1) << (int)l->weights->attrs[FQW_BITS]) - 1) * l->depth;
+                            ((INT64_C(1) << bits) - 1) * l->depth;
     if (largest <= INT32_MAX)
         return QAT_OK;
     return qat_fail(err, QAT_ERR_UNSUPPORTED,
@@ -105,7 +113,7 @@ static qat_status describe(const fwd_graph *f, fwd_layer *l, qat_error *err)
     const qat_node *head = l->head, *w = head->inputs[head->n_data];
     if (!qat_node_quantizes(w, true))
         return refuse(head, "has float weights", err);
-    if (w->op != &qat_op_fake_quant_weights && !qat_is_quantizer_op(w->op))
+    if (w->op != &qat_op_fake_quant_weights && !qat_is_quantizer_op(w->op) && !has_own_values(w))
         return refuse(w, "has codes by a rule of its own", err);
     const qat_shape *shape = &w->shape;
     l->weights = w;

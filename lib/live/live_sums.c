@@ -22,22 +22,26 @@
 
 /* ------------------------------------------------------------------ weights */
 
-static const qat_qparams *params_of(const qat_node *weights, int channel)
+/** Of this step's values. Schemes of weights compute them again, from the same weights. */
+static qat_qparams params_of(const qat_node *weights, int channel)
 {
-    return qat_is_quantizer_op(weights->op) ? qat_quantizer_used(weights, channel)
-                                            : qat_fake_quant_weights_params(weights, channel);
+    if (qat_is_quantizer_op(weights->op))
+        return *qat_quantizer_used(weights, channel);
+    return weights->op == &qat_op_fake_quant_weights
+               ? *qat_fake_quant_weights_params(weights, channel)
+               : qat_weight_qparams(weights, channel);
 }
 
 static void code_weights(fwd_layer *l)
 {
     qat_weight_view const v = qat_weight_view_of(l->weights);
     for (int c = 0; c < v.channels; c++) {
-        const qat_qparams *p = params_of(l->weights, c);
-        l->weight_scales[c] = p->scale;
-        l->weight_zero_point = p->zero_point;
+        qat_qparams const p = params_of(l->weights, c);
+        l->weight_scales[c] = p.scale;
+        l->weight_zero_point = p.zero_point;
         for (int o = 0; o < v.outer; o++) {
             size_t const at = qat_weight_run(&v, o, c);
-            qat_codes_of_values(p, l->weights->value + at, (size_t)v.inner, l->weight_codes + at);
+            qat_codes_of_values(&p, l->weights->value + at, (size_t)v.inner, l->weight_codes + at);
         }
     }
     for (int c = v.channels; c < l->channels; c++) /* one scale for all */

@@ -89,8 +89,8 @@ static qat_status check_layers_forward(const qat_recipe *r, qat_error *err)
 
 static qat_status check_forward(const qat_recipe *r, qat_error *err)
 {
-    static const char nearest[] =
-        "integers need the nearest code of each value (ema, tqt, lsq, pact)";
+    static const char coded[] =
+        "all values need codes in every step, with one scale for an output channel";
     static const char fixed[] = "training on integers has no such changes of weights and bits";
     if (!r->quant.enabled || r->quant.forward != QAT_FORWARD_INTEGER)
         return QAT_OK;
@@ -100,7 +100,7 @@ static qat_status check_forward(const qat_recipe *r, qat_error *err)
         key = key_of_ranges(r, "activation_ranges", r->quant.activation_ranges,
                             qat_quant_has_integers);
     if (key)
-        return clash_in("quant", r, key, "forward", nearest, err);
+        return clash_in("quant", r, key, "forward", coded, err);
     if (r->quant.dampen > 0)
         key = "dampen";
     else if (r->quant.freeze_threshold > 0)

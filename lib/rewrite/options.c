@@ -207,8 +207,7 @@ static qat_status not_on_integers(const qat_quant_layer *layer, const char *key,
 
 bool qat_quant_has_integers(const char *quantizer)
 {
-    static const char *const others[] = {"none",   "bwn",         "twn",  "fgq",
-                                         "dorefa", "weight_norm", "apot", "inq"};
+    static const char *const others[] = {"none", "fgq", "inq"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (strcmp(quantizer, others[i]) == 0)
             return false;

@@ -120,6 +120,12 @@ for scheme in $(sanitized 'dorefa weight_norm lsq_full' 'dorefa weight_norm apot
         has "$run: certified" '^certified against the checkpoint: .* [0-9]+ weight codes' out.txt
     done
 done
+for scheme in $(sanitized dorefa 'dorefa weight_norm bwn'); do
+    check "$scheme on integers: qat-train" "$tools/qat-train" schemes.ini --set quant.bn_freeze_delay=50 --set quant.weight_bits=2 \
+        --set quant.layout=int8 --set "quant.weight_ranges=$scheme" --set quant.forward=integer --out "integer-$scheme"
+    check "$scheme on integers: qat-export" "$tools/qat-export" "integer-$scheme/last.ckpt" "${plugin[@]}" "integer-$scheme.qm"
+    has "$scheme on integers: what was trained is what runs" '^training on integers against engine: .* 0 differing$' out.txt
+done
 refuses "dorefa with 8 bits" 2 "conv1: quant.weight_bits = 8, but weights by dorefa have 2 to 7 bits" \
     "$tools/qat-train" schemes.ini --set quant.weight_ranges=dorefa --set quant.weight_bits=8 --out bad
 

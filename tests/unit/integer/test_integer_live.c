@@ -493,8 +493,8 @@ START_TEST(test_refused)
     qat_quant_options plain = qat_quant_defaults(), o;
     plain.forward = QAT_FORWARD_INTEGER;
     o = plain;
-    strcpy(o.weight_ranges, "bwn");
-    refuse(&o, "quant.weight_ranges = bwn cannot be combined with quant.forward = integer");
+    strcpy(o.weight_ranges, "fgq");
+    refuse(&o, "quant.weight_ranges = fgq cannot be combined with quant.forward = integer");
     o = plain;
     strcpy(o.activation_ranges, "none");
     refuse(&o, "quant.activation_ranges = none cannot be combined with quant.forward = integer");

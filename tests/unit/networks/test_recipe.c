@@ -397,24 +397,25 @@ END_TEST
 START_TEST(test_integer_forward)
 {
 #define INTEGER "[quant]\nenabled = yes\nforward = integer\n"
-    refuse(INTEGER "ranges = bwn\n", "r.ini:4: quant.ranges = bwn cannot be combined with "
-                                     "quant.forward = integer: integers need the "
-                                     "nearest code of each value (ema, tqt, lsq, pact)");
+    refuse(INTEGER "weight_ranges = inq\n",
+           "r.ini:4: quant.weight_ranges = inq cannot be combined with quant.forward = integer: "
+           "all values need codes in every step, with one scale for an output channel");
     refuse(INTEGER "ranges = ema\nactivation_ranges = none\n",
            "r.ini:5: quant.activation_ranges = none cannot be combined with quant.forward = "
-           "integer: integers need the nearest code of each value (ema, tqt, lsq, pact)");
+           "integer: all values need codes in every step, with one scale for an output channel");
     refuse(
         INTEGER "dampen = 0.1\n",
         "r.ini:4: quant.dampen = 0.1 cannot be combined with quant.forward = integer: training on "
         "integers has no such changes of weights and bits");
     refuse(INTEGER "[quant.layer a*]\nweight_bits = 4\nfloat = yes\n",
            "r.ini:4: [quant.layer a*] float = yes cannot be combined with quant.forward = integer");
-    refuse(INTEGER "[quant.layer a*]\nweight_ranges = twn\n",
-           "r.ini:4: [quant.layer a*] weight_ranges = twn cannot be combined with quant.forward = "
+    refuse(INTEGER "[quant.layer a*]\nweight_ranges = fgq\n",
+           "r.ini:4: [quant.layer a*] weight_ranges = fgq cannot be combined with quant.forward = "
            "integer");
     qat_recipe_free(parse(INTEGER "[quant.layer a*]\nweight_bits = 4\nranges = ema\n"));
     qat_recipe_free(parse(INTEGER "ranges = tqt\npower_of_two = yes\n"
                                   "[quant.layer a*]\nranges = lsq\n"));
+    qat_recipe_free(parse(INTEGER "weight_ranges = dorefa\n"));
     qat_recipe_free(parse("[quant]\nforward = integer\nranges = tqt\n"));
 #undef INTEGER
 }
