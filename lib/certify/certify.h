@@ -107,6 +107,8 @@ void cert_classify(cert *c);
 qat_status cert_narrow(cert *c);
 /** What layers with input_bits read; part of cert_classify. */
 void cert_classify_inputs(cert *c);
+/** The first head that reads the tensor of `head` in the same way: what it reads has its name. */
+const qat_node *cert_first_reader(const cert *c, const qat_node *head);
 /** The class of what the layer of this head reads; -1: its input as it comes. */
 int cert_input_of(const cert *c, const qat_node *head);
 /** May tensors with these settings have one range? */

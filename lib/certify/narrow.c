@@ -81,8 +81,7 @@ static bool reads_narrow(const cert *c, const qat_node *head)
            c->nodes[from->origin].settings.activation_bits > info->settings.input_bits;
 }
 
-/** The first layer that reads the same tensor in the same way. */
-static int first_reader(const cert *c, const qat_node *head)
+const qat_node *cert_first_reader(const cert *c, const qat_node *head)
 {
     for (int i = 0; i < head->index; i++) {
         const qat_node *other = qat_graph_node(c->graph, i);
@@ -90,9 +89,9 @@ static int first_reader(const cert *c, const qat_node *head)
             reads_narrow(c, other) &&
             cert_same_codes(&c->nodes[c->count + i].settings,
                             &c->nodes[c->count + head->index].settings))
-            return i;
+            return other;
     }
-    return head->index;
+    return head;
 }
 
 void cert_classify_inputs(cert *c)
@@ -107,9 +106,9 @@ void cert_classify_inputs(cert *c)
         if (!reads_narrow(c, head))
             continue;
         input->range = CERT_OBSERVED;
-        int const first = first_reader(c, head);
-        if (first < i)
-            input->parent = c->count + first;
+        const qat_node *first = cert_first_reader(c, head);
+        if (first != head)
+            input->parent = c->count + first->index;
     }
 }
 

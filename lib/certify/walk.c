@@ -132,7 +132,7 @@ static qat_status walk_narrow(cert *c, const qat_node *head, int root, int *tens
     const qat_node *node = head->inputs[0];
     const cert_member *known = find_member(c, node, root);
     int const from = *tensor;
-    struct wanted const w = {.tensor = with(name, head->name, "/in/q"),
+    struct wanted const w = {.tensor = with(name, cert_first_reader(c, head)->name, "/in/q"),
                              .kernel = requantize_of(c),
                              .name = name,
                              .shape = &node->shape,

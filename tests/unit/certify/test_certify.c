@@ -987,6 +987,36 @@ START_TEST(test_inputs_inside_a_schedule)
 }
 END_TEST
 
+/** The layer of the first reader ends after that of the second. */
+static void build_interleaved(struct net *n)
+{
+    ck_assert_int_eq(qat_graph_create(&n->graph, registry, NULL), QAT_OK);
+    qat_node *x = qat_graph_input(n->graph, "image", QAT_SHAPE(1, SIDE, SIDE, CHANNELS));
+    qat_node *first = qat_apply1(n->graph, "conv2d", "first", "filters=3 kernel=1", x);
+    qat_node *second = qat_apply1(n->graph, "conv2d", "second", "filters=3 kernel=1", x);
+    qat_node *sum = qat_apply2(n->graph, "add", "sum", "", x, second);
+    qat_graph_output(n->graph, qat_apply1(n->graph, "relu", "positive", "", first));
+    qat_graph_output(n->graph, sum);
+    ck_assert_int_eq(qat_graph_check(n->graph, NULL), QAT_OK);
+}
+
+/** Both read the input of fewer bits that is named after the first. */
+START_TEST(test_shared_inputs)
+{
+    struct net net;
+    qat_error err;
+    qat_certificate c;
+    qat_quant_options o = qat_quant_defaults();
+    o.input_bits = 5;
+    build_net = build_interleaved;
+    make_with(&net, &o, QAT_PROFILE_PAPER, NULL);
+    build_net = build;
+    ck_assert(has_tensor(net.integers, "first/in/q") && !has_tensor(net.integers, "second/in/q"));
+    ck_assert_msg(certify(&net, &c, &err) == QAT_OK, "%s", err.message);
+    unmake(&net);
+}
+END_TEST
+
 /** The rows of an embedding are an input of the model instead of a constant. */
 START_TEST(test_rows_that_are_no_constant)
 {
@@ -1049,6 +1079,7 @@ int main(void)
     tcase_add_loop_test(tcase, test_zeros_with_all_codes, 0, 2);
     tcase_add_test(tcase, test_left_out);
     tcase_add_test(tcase, test_inputs_inside_a_schedule);
+    tcase_add_test(tcase, test_shared_inputs);
     tcase_add_test(tcase, test_rows_that_are_no_constant);
     tcase_add_test(tcase, test_near_code);
     tcase_add_test(tcase, test_empty_ranges);
