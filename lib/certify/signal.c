@@ -11,16 +11,18 @@
  * Only integers have two more errors: they round twice instead of once, and a bias is rounded to
  * S_x S_w 2^-f, which is M = S_x S_w / S_y 2^-f quanta. So a tensor of n values is refused if
  *
- *     noise of the engine  >  16 k noise of the simulation + n ((2 + M / 2) S_y)^2
+ *     noise of the engine  >  16 (k noise of the simulation + (k - 1) n S_y^2 / 12)
+ *                             + n ((2 + M / 2) S_y)^2
  *
  * which allows 12 dB and two quanta. An op that only moves codes allows as many quanta as its
  * input.
  *
  * k >= 1 is the largest ratio of the two noises (engine / simulation) that an input of the layer
- * already has. So a layer is not blamed for an earlier layer that is far from its simulation.
- * Without a mistake, only coarse biases can make k large. A bias error of M / 2 quanta has 12 (M /
- * 2)^2 = 3 M^2 times the noise of a rounding, 1/12. So k is at most the largest 3 M^2 of the layers
- * before. Example: with 8 bits M is below 1/2, so k stays 1, even in a deep network.
+ * already has. The simulation's may be 0, so the noise of one rounding is added, n S^2 / 12. So a
+ * layer is not blamed for an earlier layer that is far from its simulation. Without a mistake, only
+ * coarse biases can make k large. A bias error of M / 2 quanta has 12 (M / 2)^2 = 3 M^2 times the
+ * noise of a rounding, 1/12. So k is at most the largest 3 M^2 of the layers before. Example: with
+ * 8 bits M is below 1/2, so k stays 1, even in a deep network.
  *
  * A bias may not fit int32: freezing clamps it, and warns. Such a layer is not the one that was
  * trained, so it and what follows it have no limit. Its proved accumulator is the largest number.
@@ -371,7 +373,8 @@ static qat_status judge_op(const qat_certify_signal *s, const qi_node *op, struc
         all[op->outputs[i]] = y;
     if (y.clamped)
         return QAT_OK;
-    double const most = WORSE * y.ratio * t->simulation + n * step * step;
+    double const rounding = (y.ratio - 1) * n * scale * scale / 12;
+    double const most = WORSE * (y.ratio * t->simulation + rounding) + n * step * step;
     if (!isfinite(most) || !(t->engine <= most))
         return refuse(s, op, "", err);
     if (is_output && !(t->engine <= WORSE * t->simulation + n * last * last))

@@ -279,6 +279,11 @@ static qat_status bias_code(const struct bias_frame *f, int channel, int64_t *co
     if (!isfinite(real))
         return qat_fail(err, QAT_ERR_NUMERIC, "%s: channel %d: its bias is %g", name, channel,
                         real);
+    if (isinf((float)bias_scale(f, channel)))
+        return qat_fail(err, QAT_ERR_NUMERIC,
+                        "%s: channel %d: a unit of its accumulator, the product of the scales of "
+                        "input and weights, is %g, which float32 does not hold",
+                        name, channel, bias_scale(f, channel));
     *code = qat_bias_code(real, bias_scale(f, channel),
                           qat_tie_units(f->multipliers[channel], f->fraction), room);
     *clamped = fabs(round(real / bias_scale(f, channel))) > (double)room;

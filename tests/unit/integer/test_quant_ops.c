@@ -368,6 +368,12 @@ START_TEST(test_bias)
     f.bias[0] = NAN;
     ck_assert_int_eq(qat_freeze_bias(&f.layer, weights, false, multipliers, &fraction, &bias, &err),
                      QAT_ERR_NUMERIC);
+    f.bias[0] = 0;
+    f.q->tensors[f.input].scale = 1e38f;
+    f.q->tensors[weights].channel_scales[0] = 10;
+    ck_assert_int_eq(qat_freeze_bias(&f.layer, weights, false, multipliers, &fraction, &bias, &err),
+                     QAT_ERR_NUMERIC);
+    ck_assert_msg(strstr(err.message, "is 1e+39, which float32 does not hold"), "%s", err.message);
     f.layer.n_bias = 3;
     ck_assert_int_eq(qat_freeze_bias(&f.layer, weights, false, multipliers, &fraction, &bias, &err),
                      QAT_ERR_SHAPE);
