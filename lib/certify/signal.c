@@ -24,12 +24,17 @@
  * noise of a rounding, 1/12. So k is at most the largest 3 M^2 of the layers before. Example: with
  * 8 bits M is below 1/2, so k stays 1, even in a deep network.
  *
+ * After a sum, a clamp may cut off the simulation's noise and not the engine's. So a tensor that
+ * add or sub writes is also right if its noise follows from that of what was added:
+ *
+ *     noise of the engine  <=  n (a + b + (2 + M / 2) S_y)^2,   a, b: root mean squares of theirs
+ *
  * A bias may not fit int32: freezing clamps it, and warns. Such a layer is not the one that was
  * trained, so it and what follows it have no limit. Its proved accumulator is the largest number.
  *
- * Outputs have a limit of their own. It has k = 1, and the largest M of all layers that lead to
- * them instead of their own M. Random networks of 2 to 8 bits stay below these limits
- * (tests/random/test_property.c).
+ * Outputs, and what a sum that is one adds, have a limit of their own. It has k = 1, and the
+ * largest M of all layers that lead to them instead of their own M. Random networks of 2 to 8 bits
+ * stay below these limits (tests/random/test_property.c).
  */
 #include "base/arena.h"
 #include "base/number.h"
@@ -92,7 +97,7 @@ static void find_tensor(struct qat_certify_signal *s, int i)
 }
 
 /** Ops that the certificate knows by name, apart from those that make layers (walk.c). */
-enum kind { OTHER, CHANGES_SHAPE, CHANGES_SCALE, PADS, MOVES };
+enum kind { OTHER, CHANGES_SHAPE, CHANGES_SCALE, PADS, MOVES, SUMS };
 
 static enum kind kind_of(const qi_node *op)
 {
@@ -104,7 +109,9 @@ static enum kind kind_of(const qi_node *op)
                  {"pad", PADS},
                  {"max_pool2d", MOVES},
                  {"concat", MOVES},
-                 {"average_pool2d", MOVES}};
+                 {"average_pool2d", MOVES},
+                 {"add", SUMS},
+                 {"sub", SUMS}};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (strcmp(op->kernel->name, kinds[i].op) == 0)
             return kinds[i].kind;
@@ -324,7 +331,29 @@ static bool has_clamped_bias(const qat_certify_signal *s, const qi_node *op)
 static bool moves_codes(const qi_node *op)
 {
     enum kind const kind = kind_of(op);
-    return kind != OTHER && kind != CHANGES_SCALE;
+    return kind != OTHER && kind != CHANGES_SCALE && kind != SUMS;
+}
+
+/** The noise of a sum that what was added explains; 0: it is no sum, or an input is not compared.
+ */
+static double noise_of_sum(const qat_certify_signal *s, const qi_node *op, double n, double step)
+{
+    if (kind_of(op) != SUMS)
+        return 0;
+    for (int i = 0; i < 2; i++) {
+        const struct tensor *x = &s->of[op->inputs[i]];
+        if (!x->values)
+            return 0;
+        step += sqrt(x->engine / (double)x->values);
+    }
+    return n * step * step;
+}
+
+/** What a sum adds has the limit of an output if the sum has. */
+static void mark_added(const qi_node *op, struct judged *all)
+{
+    for (int i = 0; kind_of(op) == SUMS && all[op->outputs[0]].is_output && i < 2; i++)
+        all[op->inputs[i]].is_output = true;
 }
 
 static struct judged judge_inputs(const qat_certify_signal *s, const qi_node *op,
@@ -375,9 +404,15 @@ static qat_status judge_op(const qat_certify_signal *s, const qi_node *op, struc
         return QAT_OK;
     double const rounding = (y.ratio - 1) * n * scale * scale / 12;
     double const most = WORSE * (y.ratio * t->simulation + rounding) + n * step * step;
-    if (!isfinite(most) || !(t->engine <= most))
+    if (!isfinite(t->signal) || !isfinite(t->simulation))
+        return qat_fail(err, QAT_ERR_NUMERIC,
+                        "%s (op %s): not all values of the float or of the simulated network are "
+                        "finite",
+                        qi_tensor_at(s->model, out)->name, op->kernel->name);
+    if (!isfinite(most) || !(t->engine <= fmax(most, noise_of_sum(s, op, n, step))))
         return refuse(s, op, "", err);
-    if (is_output && !(t->engine <= WORSE * t->simulation + n * last * last))
+    double const most_at_end = WORSE * t->simulation + n * last * last;
+    if (is_output && !(t->engine <= fmax(most_at_end, noise_of_sum(s, op, n, last))))
         return refuse(s, op, ", an output", err);
     return QAT_OK;
 }
@@ -397,6 +432,8 @@ qat_status qat_certify_signal_judge(const qat_certify_signal *s, qat_certificate
         certificate->signal_tensors += s->of[i].values > 0;
     for (int i = 0; !st && i < qi_output_count(s->model); i++)
         all[qi_output_at(s->model, i)].is_output = true;
+    for (int i = qi_node_count(s->model) - 1; !st && i >= 0; i--)
+        mark_added(qi_node_at(s->model, i), all);
     for (int i = 0; !st && i < qi_node_count(s->model); i++)
         st = judge_op(s, qi_node_at(s->model, i), all, err);
     free(all);

@@ -356,11 +356,25 @@ static double saturated_from(const qat_qgraph *graph, const qat_qop *op)
  */
 enum { WIDE_LOGISTIC_QUANTA = 3, WIDE_TANH_QUANTA = 6 };
 
+/**
+ * A scale near a power of two is taken for it (quant_wide.c), by which x is wrong by its share d.
+ * steepest: the largest x f'(x). In quanta of 2^-15.
+ */
+static double wide_sigmoid_bound(const qat_qgraph *graph, const qat_qop *op, double quanta,
+                                 double steepest)
+{
+    double const scale = qat_input_scale(graph, op, 0);
+    int exponent;
+    if (!qat_is_power_of_two((float)scale, &exponent))
+        return quanta;
+    return quanta + steepest * fabs(ldexp(scale, -exponent) - 1.0) * 32768.0;
+}
+
 /** That of the polynomials or, if it is more, (1 - f(radius S1)) / S2. */
 static double logistic_bound(const qat_qgraph *graph, const qat_qop *op)
 {
     if (graph->tensors[op->outputs[0]].type == QI_S16)
-        return WIDE_LOGISTIC_QUANTA;
+        return wide_sigmoid_bound(graph, op, WIDE_LOGISTIC_QUANTA, 0.224);
     double const missing = 1.0 / (1.0 + exp(saturated_from(graph, op)));
     return fmax(QAT_FIXED_POINT_QUANTA, missing / qat_output_scale(graph, op));
 }
@@ -368,7 +382,7 @@ static double logistic_bound(const qat_qgraph *graph, const qat_qop *op)
 static double tanh_bound(const qat_qgraph *graph, const qat_qop *op)
 {
     if (graph->tensors[op->outputs[0]].type == QI_S16)
-        return WIDE_TANH_QUANTA;
+        return wide_sigmoid_bound(graph, op, WIDE_TANH_QUANTA, 0.448);
     double const missing = 1.0 - tanh(saturated_from(graph, op));
     return fmax(QAT_FIXED_POINT_QUANTA, missing / qat_output_scale(graph, op));
 }

@@ -623,15 +623,15 @@ static qat_status run_net(struct bench *b, uint64_t index, const qat_registry *r
     if (st)
         return st;
     st = export(b, err);
+    if (!st)
+        st = certify(b, err);
+    if (!st)
+        st = compare_signal(b, registry, err);
     if (st == QAT_ERR_UNSUPPORTED || st == QAT_ERR_NUMERIC) {
         printf("network %" PRIu64 ": cannot be exported: %s\n", index, err->message);
         covered.refused++;
         return QAT_OK;
     }
-    if (!st)
-        st = certify(b, err);
-    if (!st)
-        st = compare_signal(b, registry, err);
     if (!st)
         st = keep(b, "qm", b->qm, b->qm_bytes, err);
     if (!st)
