@@ -42,7 +42,9 @@ epochs_of() { # epochs_of <cell...>: ResNet-8 is a file, which needs no training
 }
 
 run() { # run <cell...>
-    local dir few=$recipes/few_bits/$1$([ "$1 $3" != 'resnet20 2' ] || echo _2bits).ini whole=$recipes/cifar10_$1.ini float="$out/$1/float-w32a32-$5/last.ckpt"
+    local few=$recipes/few_bits/$1.ini
+    [ "$1 $3" != 'resnet20 2' ] || few=$recipes/few_bits/resnet20_2bits.ini
+    local dir whole=$recipes/cifar10_$1.ini float="$out/$1/float-w32a32-$5/last.ckpt"
     local own=("train.seed=$5" "train.epochs=$(epochs_of "$@")")
     dir=$(folder "$@")
     case $1-$2 in

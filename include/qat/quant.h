@@ -213,6 +213,8 @@ int32_t qat_code_per_channel(const qat_qparams *p, float x);
  * max(|min|, |max|) / 32767.
  */
 qat_qparams qat_activation_qparams(float min, float max, qat_layout layout, int bits);
+/** Of an empty range (only 0 was seen): S = 1, and every value has the code Z. */
+bool qat_is_empty_range(const qat_qparams *p);
 /** scale * (q - zero_point) */
 float qat_real_of(const qat_qparams *p, int32_t code);
 

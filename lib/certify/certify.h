@@ -107,7 +107,7 @@ void cert_classify(cert *c);
 qat_status cert_narrow(cert *c);
 /** What layers with input_bits read; part of cert_classify. */
 void cert_classify_inputs(cert *c);
-/** The first head that reads the tensor of `head` in the same way: what it reads has its name. */
+/** The first head that reads the same tensor in the same way. What both read is named after it. */
 const qat_node *cert_first_reader(const cert *c, const qat_node *head);
 /** The class of what the layer of this head reads; -1: its input as it comes. */
 int cert_input_of(const cert *c, const qat_node *head);
@@ -210,7 +210,7 @@ static inline float cert_scale(const qi_tensor *t)
 int32_t cert_code(const qi_tensor *t, size_t i);
 size_t cert_count(const qi_tensor *t);
 
-/** The activation of this name, or -1. */
+/** Index of the activation of this name, or -1. */
 int cert_find_tensor(const cert *c, const char *name);
 /**
  * The op that writes the tensor of this name: of this kernel (NULL: any), for this layer, reading

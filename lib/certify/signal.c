@@ -17,8 +17,9 @@
  * which allows 12 dB and two quanta. An op that only moves codes allows as many quanta as its
  * input.
  *
- * k >= 1 is the largest ratio of the two noises (engine / simulation) that an input of the layer
- * already has. The simulation's may be 0, so the noise of one rounding is added, n S^2 / 12. So a
+ * k >= 1 is the largest ratio of the two noises that an input of the layer already has: engine /
+ * (simulation + n S^2 / 12), because the simulation's noise may be 0. So k times the noise of a
+ * rounding may follow; one of the k is in the last term. So a
  * layer is not blamed for an earlier layer that is far from its simulation. Without a mistake, only
  * coarse biases can make k large. A bias error of M / 2 quanta has 12 (M / 2)^2 = 3 M^2 times the
  * noise of a rounding, 1/12. So k is at most the largest 3 M^2 of the layers before. Example: with
@@ -30,11 +31,12 @@
  *     noise of the engine  <=  n (a + b + (2 + M / 2) S_y)^2,   a, b: root mean squares of theirs
  *
  * A bias may not fit int32: freezing clamps it, and warns. Such a layer is not the one that was
- * trained, so it and what follows it have no limit. Its proved accumulator is the largest number.
+ * trained, so it and what follows it have no limit. Its max_accumulator is then the largest that an
+ * accumulator holds.
  *
- * Outputs, and what a sum that is one adds, have a limit of their own. It has k = 1, and the
- * largest M of all layers that lead to them instead of their own M. Random networks of 2 to 8 bits
- * stay below these limits (tests/random/test_property.c).
+ * Outputs have a limit of their own. If an output is a sum, so have the two tensors that it adds.
+ * It has k = 1, and the largest M of all layers that lead to them instead of their own M. Random
+ * networks of 2 to 8 bits stay below these limits (tests/random/test_property.c).
  */
 #include "base/arena.h"
 #include "base/number.h"
@@ -321,9 +323,11 @@ struct judged {
     bool is_output;
 };
 
+/** Or has it the largest accumulator without a clamped bias? Then it has no limit either. */
 static bool has_clamped_bias(const qat_certify_signal *s, const qi_node *op)
 {
-    bool const is_wide = op->n_inputs && qi_tensor_at(s->model, op->inputs[0])->type == QI_S16;
+    bool const is_wide = op->n_inputs && op->rounding != QI_ROUND_TWICE &&
+                         qi_tensor_at(s->model, op->inputs[0])->type == QI_S16;
     return op->max_accumulator >= (is_wide ? (INT64_C(1) << 47) - 1 : INT32_MAX);
 }
 
@@ -400,15 +404,15 @@ static qat_status judge_op(const qat_certify_signal *s, const qi_node *op, struc
     bool const is_output = all[out].is_output;
     for (int i = 0; i < op->n_outputs; i++)
         all[op->outputs[i]] = y;
-    if (y.clamped)
-        return QAT_OK;
-    double const rounding = (y.ratio - 1) * n * scale * scale / 12;
-    double const most = WORSE * (y.ratio * t->simulation + rounding) + n * step * step;
     if (!isfinite(t->signal) || !isfinite(t->simulation))
         return qat_fail(err, QAT_ERR_NUMERIC,
                         "%s (op %s): not all values of the float or of the simulated network are "
                         "finite",
                         qi_tensor_at(s->model, out)->name, op->kernel->name);
+    if (y.clamped)
+        return QAT_OK;
+    double const rounding = (y.ratio - 1) * n * scale * scale / 12;
+    double const most = WORSE * (y.ratio * t->simulation + rounding) + n * step * step;
     if (!isfinite(most) || !(t->engine <= fmax(most, noise_of_sum(s, op, n, step))))
         return refuse(s, op, "", err);
     double const most_at_end = WORSE * t->simulation + n * last * last;
@@ -428,14 +432,14 @@ qat_status qat_certify_signal_judge(const qat_certify_signal *s, qat_certificate
     certificate->signal_tensors = 0;
     certificate->engine_snr = decibels(&outputs, outputs.engine);
     certificate->simulation_snr = decibels(&outputs, outputs.simulation);
-    for (int i = 0; i < s->tensors; i++)
-        certificate->signal_tensors += s->of[i].values > 0;
     for (int i = 0; !st && i < qi_output_count(s->model); i++)
         all[qi_output_at(s->model, i)].is_output = true;
     for (int i = qi_node_count(s->model) - 1; !st && i >= 0; i--)
         mark_added(qi_node_at(s->model, i), all);
     for (int i = 0; !st && i < qi_node_count(s->model); i++)
         st = judge_op(s, qi_node_at(s->model, i), all, err);
+    for (int i = 0; !st && i < s->tensors; i++)
+        certificate->signal_tensors += s->of[i].values > 0 && !all[i].clamped;
     free(all);
     return st;
 }

@@ -5,7 +5,6 @@
  */
 #include "fakequant/ops.h"
 #include "fakequant/quantizer_op.h"
-#include "fakequant/range.h"
 
 #include <float.h>
 #include <math.h>

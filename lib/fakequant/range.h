@@ -19,9 +19,6 @@
  */
 void qat_weight_code_range(qat_layout layout, int bits, bool all_codes, int32_t *lo, int32_t *hi);
 
-/** No number but 0: S = 1, and every value has the code Z. */
-bool qat_is_empty_range(const qat_qparams *p);
-
 /** y[i] = fake quantized x[i], per tensor formula; y may be x. */
 void qat_fake_quant_values(const qat_qparams *p, const float *x, float *y, size_t n);
 

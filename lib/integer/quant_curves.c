@@ -357,8 +357,8 @@ static double saturated_from(const qat_qgraph *graph, const qat_qop *op)
 enum { WIDE_LOGISTIC_QUANTA = 3, WIDE_TANH_QUANTA = 6 };
 
 /**
- * A scale near a power of two is taken for it (quant_wide.c), by which x is wrong by its share d.
- * steepest: the largest x f'(x). In quanta of 2^-15.
+ * A scale 2^e (1 + d) with a small d counts as 2^e (quant_wide.c). So x is wrong by d x, and f(x)
+ * by at most d max x f'(x), which is `steepest`. In quanta of 2^-15.
  */
 static double wide_sigmoid_bound(const qat_qgraph *graph, const qat_qop *op, double quanta,
                                  double steepest)

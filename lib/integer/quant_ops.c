@@ -7,7 +7,6 @@
 #include "integer/quant_ops.h"
 
 #include "base/parallel.h"
-#include "fakequant/range.h"
 #include "infer/arithmetic/fixedpoint.h"
 #include "layer/layer.h"
 

@@ -113,8 +113,9 @@ static qat_status describe(const fwd_graph *f, fwd_layer *l, qat_error *err)
     const qat_node *head = l->head, *w = head->inputs[head->n_data];
     if (!qat_node_quantizes(w, true))
         return refuse(head, "has float weights", err);
+    /* qat_quant_check_forward refuses fgq and inq */
     if (w->op != &qat_op_fake_quant_weights && !qat_is_quantizer_op(w->op) && !has_own_values(w))
-        return refuse(w, "has codes by a rule of its own", err);
+        return refuse(w, "does not give values on a grid (own_values)", err);
     const qat_shape *shape = &w->shape;
     l->weights = w;
     l->depthwise = qat_channel_axis(head) > 0;

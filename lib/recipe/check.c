@@ -90,7 +90,8 @@ static qat_status check_layers_forward(const qat_recipe *r, qat_error *err)
 static qat_status check_forward(const qat_recipe *r, qat_error *err)
 {
     static const char coded[] =
-        "all values need codes in every step, with one scale for an output channel";
+        "every value needs a code in every step (not none, inq), and an output channel one scale "
+        "(not fgq)";
     static const char fixed[] = "training on integers has no such changes of weights and bits";
     if (!r->quant.enabled || r->quant.forward != QAT_FORWARD_INTEGER)
         return QAT_OK;

@@ -7,8 +7,9 @@
 /** QAT_ERR_ARGUMENT, naming the value, if a value is outside its range or two values contradict. */
 qat_status qat_quant_check(const qat_quant_options *options, qat_error *err);
 /**
- * Can forward = integer compute tensors of this quantizer: does each value get the nearest code? Of
- * the built-in ones these are ema, tqt, lsq, tqt_full, lsq_full and pact. An empty name is ema.
+ * Can forward = integer compute tensors of this quantizer? Each value needs a code in every step,
+ * and an output channel one scale. Of the built-in ones, none, fgq and inq cannot. An empty name is
+ * ema.
  */
 bool qat_quant_has_integers(const char *quantizer);
 /**

@@ -120,9 +120,10 @@ for scheme in $(sanitized 'dorefa weight_norm lsq_full' 'dorefa weight_norm apot
         has "$run: certified" '^certified against the checkpoint: .* [0-9]+ weight codes' out.txt
     done
 done
-for scheme in $(sanitized dorefa 'dorefa weight_norm bwn'); do
+for scheme in $(sanitized dorefa 'dorefa weight_norm apot bwn twn'); do
+    case $scheme in weight_norm | twn) layout=uint8 ;; *) layout=int8 ;; esac
     check "$scheme on integers: qat-train" "$tools/qat-train" schemes.ini --set quant.bn_freeze_delay=50 --set quant.weight_bits=2 \
-        --set quant.layout=int8 --set "quant.weight_ranges=$scheme" --set quant.forward=integer --out "integer-$scheme"
+        --set "quant.layout=$layout" --set "quant.weight_ranges=$scheme" --set quant.forward=integer --out "integer-$scheme"
     check "$scheme on integers: qat-export" "$tools/qat-export" "integer-$scheme/last.ckpt" "${plugin[@]}" "integer-$scheme.qm"
     has "$scheme on integers: what was trained is what runs" '^training on integers against engine: .* 0 differing$' out.txt
 done

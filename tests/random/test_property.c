@@ -608,6 +608,14 @@ static void set_all_bits(qat_quant_options *o, int bits)
     o->fraction = QAT_FRACTION_AUTO;
 }
 
+/** A network that went astray in its training. There must be few of them. */
+static qat_status refused(uint64_t index, const char *why, const qat_error *err)
+{
+    printf("network %" PRIu64 " %s: %s\n", index, why, err->message);
+    covered.refused++;
+    return QAT_OK;
+}
+
 static qat_status run_net(struct bench *b, uint64_t index, const qat_registry *registry,
                           qat_error *err)
 {
@@ -623,15 +631,14 @@ static qat_status run_net(struct bench *b, uint64_t index, const qat_registry *r
     if (st)
         return st;
     st = export(b, err);
+    if (st == QAT_ERR_UNSUPPORTED || st == QAT_ERR_NUMERIC)
+        return refused(index, "cannot be exported", err);
     if (!st)
         st = certify(b, err);
     if (!st)
         st = compare_signal(b, registry, err);
-    if (st == QAT_ERR_UNSUPPORTED || st == QAT_ERR_NUMERIC) {
-        printf("network %" PRIu64 ": cannot be exported: %s\n", index, err->message);
-        covered.refused++;
-        return QAT_OK;
-    }
+    if (st == QAT_ERR_NUMERIC)
+        return refused(index, "has infinite values", err);
     if (!st)
         st = keep(b, "qm", b->qm, b->qm_bytes, err);
     if (!st)
@@ -819,11 +826,12 @@ static void check_coverage(void)
 /** Every kind of layer was judged, and by bounds that mean something. */
 static void check_closeness(void)
 {
+    enum { LEAST_LAYERS = 40 }; /* of fewer, one or two may be a large share */
     ck_assert_int_gt(covered.n_ops, 10);
     for (int i = 0; i < covered.n_ops; i++) {
         const struct closeness *c = &covered.ops[i];
-        ck_assert_msg(20 * (c->loose + c->unjudged) <= c->layers + 40, "%s: too few layers judged",
-                      c->op);
+        ck_assert_msg(c->layers < LEAST_LAYERS || 20 * (c->loose + c->unjudged) <= c->layers,
+                      "%s: too few layers judged", c->op);
     }
 }
 

@@ -21,7 +21,7 @@ static int64_t const large_macs = INT64_C(1) << 28;
 /** Multipliers of one network rounded in two ways are nearer than this; other ones are wrong. */
 static double const rounding_error = 0x1p-20;
 
-/** TensorFlow Lite limits larger ones to it. */
+/** TensorFlow Lite stores larger ones as about this one. */
 static double const most_multiplier = 0x1p30;
 
 struct check {

@@ -819,6 +819,7 @@ START_TEST(test_signal_of_clamped_biases)
     ck_assert_int_eq(s.net.integers->ops[1].max_accumulator, INT32_MAX);
     ck_assert_msg(judge_signals(&s, s.net.eval, &c, &err) == QAT_OK, "%s", err.message);
     ck_assert(c.engine_snr < 10 && c.simulation_snr > 30);
+    ck_assert_int_eq(c.signal_tensors, 2); /* image/q, small/q; what has no limit is not counted */
     end_signals(&s);
 }
 END_TEST

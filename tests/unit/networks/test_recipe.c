@@ -399,10 +399,12 @@ START_TEST(test_integer_forward)
 #define INTEGER "[quant]\nenabled = yes\nforward = integer\n"
     refuse(INTEGER "weight_ranges = inq\n",
            "r.ini:4: quant.weight_ranges = inq cannot be combined with quant.forward = integer: "
-           "all values need codes in every step, with one scale for an output channel");
+           "every value needs a code in every step (not none, inq), and an output channel one "
+           "scale (not fgq)");
     refuse(INTEGER "ranges = ema\nactivation_ranges = none\n",
            "r.ini:5: quant.activation_ranges = none cannot be combined with quant.forward = "
-           "integer: all values need codes in every step, with one scale for an output channel");
+           "integer: every value needs a code in every step (not none, inq), and an output channel "
+           "one scale (not fgq)");
     refuse(
         INTEGER "dampen = 0.1\n",
         "r.ini:4: quant.dampen = 0.1 cannot be combined with quant.forward = integer: training on "
@@ -415,7 +417,12 @@ START_TEST(test_integer_forward)
     qat_recipe_free(parse(INTEGER "[quant.layer a*]\nweight_bits = 4\nranges = ema\n"));
     qat_recipe_free(parse(INTEGER "ranges = tqt\npower_of_two = yes\n"
                                   "[quant.layer a*]\nranges = lsq\n"));
-    qat_recipe_free(parse(INTEGER "weight_ranges = dorefa\n"));
+    static const char *const schemes[] = {"dorefa", "weight_norm", "apot", "bwn", "twn"};
+    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) {
+        char text[128];
+        snprintf(text, sizeof text, INTEGER "weight_ranges = %s\n", schemes[i]);
+        qat_recipe_free(parse(text));
+    }
     qat_recipe_free(parse("[quant]\nforward = integer\nranges = tqt\n"));
 #undef INTEGER
 }

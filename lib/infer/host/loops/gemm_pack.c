@@ -171,16 +171,17 @@ static int find_lines(const struct panel *p, const qi_sum_steps *s, int32_t with
     const qi_requant *r = &p->layer->requant;
     int const is_plain = s->mult == 0 || (with == s->mult && s->fraction == 0);
     int32_t const lo = r->lo - r->zero_point + 1, end = r->hi - r->zero_point + 1;
-    int32_t const first[2] = {lo > 1 ? lo : 1, lo}, ends[2] = {end, end < 1 ? end : 1};
-    qi_sum_line *lines[2] = {&found->line, &found->below};
     found->mult = with;
     if (s->fraction && p->tail == QI_TAIL_LINE)
-        return qi_sum_line_fit(lo < 1 ? QI_SUMS_ALL : QI_SUMS_POSITIVE, s, with,
-                               lo < 1 ? lo : first[0], end, &found->line);
+        return qi_sum_line_fit(lo < 1 ? QI_SUMS_ALL : QI_SUMS_POSITIVE, s, with, lo, end,
+                               &found->line);
+    static const qi_sum_side sides[2] = {QI_SUMS_POSITIVE, QI_SUMS_NEGATIVE};
+    int32_t const first[2] = {lo > 1 ? lo : 1, lo}, ends[2] = {end, end < 1 ? end : 1};
+    qi_sum_line *lines[2] = {&found->line, &found->below};
     for (int i = 0; i < 1 + (p->tail == QI_TAIL_LINES); i++)
         if (!(is_plain
                   ? qi_sum_line_find(i, s->mult, s->right, first[i], ends[i], s->most, lines[i])
-                  : qi_sum_line_fit(i, s, with, first[i], ends[i], lines[i])))
+                  : qi_sum_line_fit(sides[i], s, with, first[i], ends[i], lines[i])))
             return 0;
     return 1;
 }
@@ -318,13 +319,16 @@ static int fill_panel(const qi_packed *h, const qi_gemm_layer *layer, const qi_p
     return all;
 }
 
-/** A tail has no constants for a channel. What layers with a fraction try first is one line of
- * whole sums, then one line of sums with their fraction. */
+/**
+ * For a tail that has no constants for a channel. Their order is: LINE of whole sums, LINE with the
+ * fraction (both in layers with a fraction), LINES (if codes lie below the zero_point), TWICE,
+ * which every layer has.
+ */
 static void try_another_tail(qi_packed *h, const qi_gemm_layer *layer)
 {
     int const is_whole = h->fraction < layer->requant.fraction;
-    int const was_one = h->tail == QI_TAIL_LINE && h->lo < h->zero_point;
-    h->tail = is_whole ? QI_TAIL_LINE : was_one ? QI_TAIL_LINES : QI_TAIL_TWICE;
+    int const is_of_both_signs = h->tail == QI_TAIL_LINE && h->lo < h->zero_point;
+    h->tail = is_whole ? QI_TAIL_LINE : is_of_both_signs ? QI_TAIL_LINES : QI_TAIL_TWICE;
     h->fraction = layer->requant.fraction;
 }
 

@@ -89,11 +89,12 @@ enum {
     QI_COLUMN_MULT_ODD,
     QI_COLUMN_OFFSET, /* zero_point - t in int16, in the order in which two registers of a row (or
                          one of two rows) are packed to int16 */
-    QI_COLUMN_SHIFT,  /* LINE, LINES: n - 1, of the products' high words */
+    QI_COLUMN_SHIFT,  /* LINE, LINES: of the products' high words: n - 1; with lines of whole sums n
+                         -  1 - the layer's fraction */
     QI_COLUMN_BOUND,
     QI_COLUMN_NEGATIVE_ADD,
     QI_COLUMN_NEGATIVE_OFFSET,
-    QI_COLUMN_LATE_BIAS, /* with a fraction */
+    QI_COLUMN_LATE_BIAS, /* if `fraction` is not 0 */
     QI_COLUMNS,
     QI_COLUMN_RIGHT = QI_COLUMN_SHIFT, /* TWICE: the file's right shift; EVEN: of h */
     QI_COLUMN_LEFT = QI_COLUMN_BOUND,

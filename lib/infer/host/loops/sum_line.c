@@ -192,8 +192,8 @@ static struct room room_of(qi_sum_side side, const qi_sum_steps *s, int32_t mult
 }
 
 /**
- * The least t < last for which low + t 2^q is less than `width` below a multiple of m, or -1. *up:
- * by how much.
+ * The least t < last with a multiple of m in low + t 2^q .. low + t 2^q + width - 1, or -1. *up:
+ * how far it is from the first of these.
  */
 static int64_t first_multiple(int64_t low, int64_t width, int q, int32_t m, int64_t last,
                               int32_t *up)
@@ -204,11 +204,11 @@ static int64_t first_multiple(int64_t low, int64_t width, int q, int32_t m, int6
         int some = 0;
         for (int i = 0; i < SOME; i++)
             some |= ups.at[i] < below;
-        for (int i = 0; some && i < SOME && t + i < last; i++) {
-            *up = ups.at[i];
-            if (*up < below)
+        for (int i = 0; some && i < SOME && t + i < last; i++)
+            if (ups.at[i] < below) {
+                *up = ups.at[i];
                 return t + i;
-        }
+            }
     }
     return -1;
 }
@@ -226,7 +226,7 @@ int qi_sum_line_fit(qi_sum_side side, const qi_sum_steps *s, int32_t mult, int32
     int64_t const limit = INT32_MAX - ((s->most + unit) >> f) - 1;
     struct room const room = room_of(side, s, mult, first, end);
     int64_t const low = shift_up(room.low, f), high = shift_up(room.high, f);
-    int32_t up;
+    int32_t up = 0;
     int64_t const t = low < high ? first_multiple(low, high - low, q, mult, last, &up) : -1;
     if (t < 0)
         return 0;

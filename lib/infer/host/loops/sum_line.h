@@ -37,15 +37,18 @@
  *
  *     floor((s + B / 2^f) m / 2^(q - f)) - t
  *
- * About one t in 128 has such a B. With a fraction, the two C of negative and other sums lie less
- * than the way from one s to the next apart, so one line may do for both.
+ * About one t in 128 has such a B. One line may do for both signs: their C differ by 2^31, and from
+ * one s to the next the product grows by 2^f m, which is more if f >= 2 and m >= 2^30.
  */
 #ifndef QI_HOST_SUM_LINE_H
 #define QI_HOST_SUM_LINE_H
 
 #include <stdint.h>
 
-/** Codes without zero_point are floor((s 2^fraction + add) m / 2^(31 + n)) - offset. */
+/**
+ * Codes without zero_point are floor((s 2^fraction + add) m / 2^(31 + n)) - offset; of whole sums
+ * floor((s + add) m / 2^(31 + n - fraction)) - offset.
+ */
 typedef struct qi_sum_line {
     int32_t add, offset; /* B, t; 0 <= t <= QI_SUM_LINE_OFFSET */
 } qi_sum_line;
@@ -85,7 +88,8 @@ typedef enum qi_sum_side { QI_SUMS_POSITIVE, QI_SUMS_NEGATIVE, QI_SUMS_ALL } qi_
 
 /**
  * Find the line of multiplier `mult`, that of the steps or a turned one, whose steps to first..end
- * - 1 are those of a channel, where end - first <= 512. POSITIVE: for a >= 0, NEGATIVE: for a < 0.
+ * - 1 are those of a channel, where end - first <= 512. POSITIVE: for a >= 0, first > 0. NEGATIVE:
+ * for a < 0, end <= 1. ALL: for all a. With `whole`, right > fraction.
  * @return  0 if there is none
  */
 int qi_sum_line_fit(qi_sum_side side, const qi_sum_steps *steps, int32_t mult, int32_t first,
