@@ -17,13 +17,12 @@
  * which allows 12 dB and two quanta. An op that only moves codes allows as many quanta as its
  * input.
  *
- * k >= 1 is the largest ratio of the two noises that an input of the layer already has: engine /
- * (simulation + n S^2 / 12), because the simulation's noise may be 0. So k times the noise of a
- * rounding may follow; one of the k is in the last term. So a
- * layer is not blamed for an earlier layer that is far from its simulation. Without a mistake, only
- * coarse biases can make k large. A bias error of M / 2 quanta has 12 (M / 2)^2 = 3 M^2 times the
- * noise of a rounding, 1/12. So k is at most the largest 3 M^2 of the layers before. Example: with
- * 8 bits M is below 1/2, so k stays 1, even in a deep network.
+ * k >= 1 is the largest ratio of the two noises that an input of the layer already has. So a layer
+ * is not blamed for an earlier layer that is far from its simulation. The simulation's noise may be
+ * 0, so the noise of a rounding, n S^2 / 12, is added to it: in this ratio, and k - 1 times above.
+ * Without a mistake, only coarse biases can make k large. A bias error of M / 2 quanta has 12 (M /
+ * 2)^2 = 3 M^2 times the noise of a rounding, 1/12. So k is at most the largest 3 M^2 of the layers
+ * before. Example: with 8 bits M is below 1/2, so k stays 1, even in a deep network.
  *
  * After a sum, a clamp may cut off the simulation's noise and not the engine's. So a tensor that
  * add or sub writes is also right if its noise follows from that of what was added:
@@ -34,8 +33,8 @@
  * trained, so it and what follows it have no limit. Its max_accumulator is then the largest that an
  * accumulator holds.
  *
- * Outputs have a limit of their own. If an output is a sum, so have the two tensors that it adds.
- * It has k = 1, and the largest M of all layers that lead to them instead of their own M. Random
+ * Outputs have a limit of their own. It has k = 1, and the largest M of all layers that lead to
+ * them instead of their own M. If an output is a sum, so have the two tensors that it adds. Random
  * networks of 2 to 8 bits stay below these limits (tests/random/test_property.c).
  */
 #include "base/arena.h"
@@ -323,7 +322,7 @@ struct judged {
     bool is_output;
 };
 
-/** Or has it the largest accumulator without a clamped bias? Then it has no limit either. */
+/** A layer that reaches the largest accumulator without clamping counts as one, too. */
 static bool has_clamped_bias(const qat_certify_signal *s, const qi_node *op)
 {
     bool const is_wide = op->n_inputs && op->rounding != QI_ROUND_TWICE &&

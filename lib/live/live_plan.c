@@ -57,8 +57,8 @@ static bool has_own_values(const qat_node *weights)
     return by && by->own_values;
 }
 
-/** Check that the sums fit int32 for all codes. Those of a scheme may have more bits than asked
- * for. */
+/** Check that the sums fit int32 for all codes. Weights of a scheme may have more bits than asked
+ * for: any number up to 8. */
 static qat_status check_depth(const fwd_graph *f, const fwd_layer *l, qat_error *err)
 {
     int const bits = has_own_values(l->weights) ? 8 : (int)l->weights->attrs[FQW_BITS];

@@ -22,7 +22,8 @@
 
 /* ------------------------------------------------------------------ weights */
 
-/** Of this step's values. Schemes of weights compute them again, from the same weights. */
+/** Of this step's values. Those of a scheme are computed again from its input, which plans for
+ * training keep. */
 static qat_qparams params_of(const qat_node *weights, int channel)
 {
     if (qat_is_quantizer_op(weights->op))

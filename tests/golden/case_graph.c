@@ -315,14 +315,17 @@ static qat_status build_leaky_relu(struct builder *b, qat_error *err)
 static qat_status build_hard_swish(struct builder *b, qat_error *err)
 {
     qat_node const head = {.name = b->emit.name};
-    qat_fused_layer const layer = {.graph = b->emit.graph,
-                                   .profile = b->emit.profile,
-                                   .head = &head,
-                                   .act_min = b->emit.act_min,
-                                   .act_max = b->emit.act_max,
-                                   .n_inputs = b->emit.n_inputs,
-                                   .inputs = b->emit.inputs,
-                                   .output = b->emit.output};
+    const qat_qtensor *y = &b->emit.graph->tensors[b->emit.output];
+    qat_fused_layer const layer = {
+        .graph = b->emit.graph,
+        .profile = b->emit.profile,
+        .head = &head,
+        .act_min = b->emit.act_min,
+        .act_max = b->emit.act_max,
+        .n_inputs = b->emit.n_inputs,
+        .inputs = b->emit.inputs,
+        .output = b->emit.output,
+        .output_params = qat_stored_qparams(y->type, y->bits, y->scale, y->zero_point)};
     return qat_quant_hard_swish.freeze(&layer, err);
 }
 
