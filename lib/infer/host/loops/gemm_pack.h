@@ -89,8 +89,8 @@ enum {
     QI_COLUMN_MULT_ODD,
     QI_COLUMN_OFFSET, /* zero_point - t in int16, in the order in which two registers of a row (or
                          one of two rows) are packed to int16 */
-    QI_COLUMN_SHIFT,  /* LINE, LINES: of the products' high words: n - 1; with lines of whole sums n
-                         -  1 - the layer's fraction */
+    QI_COLUMN_SHIFT,  /* LINE, LINES: of the products' high words. It is n - 1, and less by the
+                         layer's fraction with lines of whole sums */
     QI_COLUMN_BOUND,
     QI_COLUMN_NEGATIVE_ADD,
     QI_COLUMN_NEGATIVE_OFFSET,

@@ -161,7 +161,8 @@ static void narrow(struct room *r, const qi_sum_steps *s, int32_t mult, int32_t 
     int64_t const slope = mult * (INT64_C(1) << s->fraction), rest = rest_of(s);
     int64_t const c = one / 2 + (first > 0 ? half : -half);
     struct quotient const by_one = quotient_of(one, s->mult);
-    struct quotient step = quotient_of(first * one - c, s->mult); /* before it, in a */
+    struct quotient step =
+        quotient_of(first * one - c, s->mult); /* the a at which code j begins, not rounded up */
     for (int64_t j = first; j < end; j++, step = sum_of(step, by_one, s->mult)) {
         int64_t const from = shift_up(step.whole + (step.rest > 0) - rest, s->fraction);
         int64_t const at = j * one - from * slope;
