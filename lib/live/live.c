@@ -381,11 +381,14 @@ static const qat_node *makes_codes(const void *context, const qat_node *node)
     return l->bn ? l->bn : l->head;
 }
 
-/** A quantizer of weights observes them anew in its update, and the log of ranges asks for them. */
+/**
+ * A quantizer of weights observes them anew in its update, and the log of ranges asks for them. If
+ * they may freeze, the update also reads their codes off the quantizer's own values.
+ */
 static bool outlives_backward(const void *context, const qat_node *node)
 {
     const fwd_graph *f = context;
-    return f->observed[node->index];
+    return f->outlives[node->index];
 }
 
 static bool always(const void *context)

@@ -96,7 +96,7 @@ typedef struct fwd_graph {
     fwd_layer **heads;       /* by node: the accumulating layer with this head */
     fwd_layer **batch_norms; /* by node: the layer with this bn, or with this bias before a bn */
     fwd_layer **raws;        /* by node: the layer with this raw */
-    bool *observed;          /* by node: does a quantizer of weights read it? */
+    bool *outlives;          /* by node: is it read after backward? */
     void *scratch;           /* of all threads */
     size_t scratch_bytes;
     qat_qgraph *frozen; /* the layer that runs; the next one takes its memory */

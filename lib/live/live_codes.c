@@ -240,6 +240,7 @@ struct requantize {
     const fwd_layer *l;
     uint8_t *codes; /* NULL: only z */
     float *z;
+    float *raw;                /* z without the bias before a batch norm; NULL: nothing keeps it */
     const qat_fold_line *line; /* NULL: no batch norm */
     struct limits limits;
     bool split, even, shifts_left;
@@ -290,14 +291,14 @@ QAT_VECTOR static void codes_even(const struct requantize *r, const int32_t *res
     }
 }
 
-/** z may be the memory of the sums. */
+/** z may be the memory of the sums. offset: NULL, or one for each value. */
 QAT_VECTOR static void reals(const int32_t *sums, const float *restrict scale,
                              const float *restrict offset, size_t n, float *z)
 {
     for (size_t i = 0; i < n; i++) {
         int32_t sum;
         memcpy(&sum, sums + i, sizeof sum);
-        float const value = (float)sum * scale[i] + offset[i];
+        float const value = (float)sum * scale[i] + (offset ? offset[i] : 0);
         memcpy(z + i, &value, sizeof value);
     }
 }
@@ -332,6 +333,15 @@ static void note_strip(const struct requantize *r, const int32_t *sums, size_t a
         qat_note_read(&r->line->grid, strip, at, n, r->z + at);
 }
 
+/** Make the reals of the convolution itself, in place of its sums. */
+static void raw_rows(const struct requantize *r, const int32_t *sums, size_t at, size_t n)
+{
+    size_t const channels = (size_t)r->l->channels, wide = qat_wide_of(channels);
+    const float *scale = r->l->wide.z_scale + at % channels;
+    for (size_t i = 0; i < n; i += wide)
+        reals(sums + i, scale, NULL, n - i < wide ? n - i : wide, r->raw + at + i);
+}
+
 static void requantize_strip(void *context, size_t at, size_t n)
 {
     const struct requantize *r = context;
@@ -339,6 +349,8 @@ static void requantize_strip(void *context, size_t at, size_t n)
     requantize_rows(r, sums, at, n);
     if (r->line)
         note_strip(r, sums, at, n);
+    if (r->raw)
+        raw_rows(r, sums, at, n);
 }
 
 /** Like qat_emit_clamp. */
@@ -362,7 +374,12 @@ void fwd_requantize(fwd_graph *f, fwd_layer *l, const qat_qparams *p, bool codes
 {
     fwd_codes *out = fwd_codes_of(f, l->output);
     const qat_node *z = l->bn ? l->bn->inputs[FOLDT_Z] : l->head;
-    struct requantize r = {.l = l, .codes = codes ? out->bytes : NULL, .z = z->value, .line = line};
+    bool const keeps_raw = l->bn && l->bias && !line->notes && z->value != l->head->value;
+    struct requantize r = {.l = l,
+                           .codes = codes ? out->bytes : NULL,
+                           .z = z->value,
+                           .raw = keeps_raw ? l->head->value : NULL,
+                           .line = line};
     if (codes) {
         fwd_set_grid(out, p);
         r.limits = limits_of(f, l, p);

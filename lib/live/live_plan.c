@@ -325,7 +325,7 @@ qat_status fwd_find(fwd_graph *f, qat_error *err)
     f->codes = take(f, &ok, n, sizeof *f->codes);
     f->layers = take(f, &ok, n, sizeof *f->layers);
     f->ends = take(f, &ok, 4 * n, sizeof(fwd_layer *));
-    f->observed = take(f, &ok, n, sizeof *f->observed);
+    f->outlives = take(f, &ok, n, sizeof *f->outlives);
     if (!ok)
         return qat_out_of_memory(err, "forward = integer");
     f->heads = f->ends + n;
@@ -333,8 +333,10 @@ qat_status fwd_find(fwd_graph *f, qat_error *err)
     f->raws = f->batch_norms + n;
     for (int i = 0; i < f->nodes; i++) {
         const qat_node *node = qat_graph_node(f->graph, i);
-        if (qat_node_quantizes(node, true))
-            f->observed[node->inputs[0]->index] = true;
+        if (!qat_node_quantizes(node, true))
+            continue;
+        f->outlives[node->inputs[0]->index] = true;
+        f->outlives[node->index] = qat_weights_freeze(node);
     }
     for (int i = 0; !st && i < f->nodes; i++)
         st = find_at(f, qat_graph_node(f->graph, i), err);

@@ -92,7 +92,6 @@ static qat_status check_forward(const qat_recipe *r, qat_error *err)
     static const char coded[] =
         "every value needs a code in every step (not none, inq), and an output channel one scale "
         "(not fgq)";
-    static const char fixed[] = "training on integers has no such changes of weights and bits";
     if (!r->quant.enabled || r->quant.forward != QAT_FORWARD_INTEGER)
         return QAT_OK;
     const char *key =
@@ -100,17 +99,7 @@ static qat_status check_forward(const qat_recipe *r, qat_error *err)
     if (!key)
         key = key_of_ranges(r, "activation_ranges", r->quant.activation_ranges,
                             qat_quant_has_integers);
-    if (key)
-        return clash_in("quant", r, key, "forward", coded, err);
-    if (r->quant.dampen > 0)
-        key = "dampen";
-    else if (r->quant.freeze_threshold > 0)
-        key = "freeze_threshold";
-    else if (*r->quant.weight_bits_schedule)
-        key = "weight_bits_schedule";
-    else if (*r->quant.activation_bits_schedule)
-        key = "activation_bits_schedule";
-    return key ? clash_in("quant", r, key, "forward", fixed, err) : check_layers_forward(r, err);
+    return key ? clash_in("quant", r, key, "forward", coded, err) : check_layers_forward(r, err);
 }
 
 /* ------------------------------------------------------------------ [quant] activation_bits = 16

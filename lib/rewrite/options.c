@@ -227,18 +227,9 @@ static qat_status check_quantizers(const qat_quant_layer *layer, const char *wei
 
 qat_status qat_quant_check_forward(const qat_quant_options *o, qat_error *err)
 {
-    qat_status st = QAT_OK;
     if (o->forward != QAT_FORWARD_INTEGER)
         return QAT_OK;
-    if (o->dampen > 0)
-        return not_on_integers(NULL, "dampen", "above 0", err);
-    if (o->freeze_bits)
-        return not_on_integers(NULL, "freeze_threshold", "above 0", err);
-    if (o->n_weight_stages || o->n_activation_stages)
-        return qat_fail(err, QAT_ERR_ARGUMENT,
-                        "quant.%s cannot be combined with quant.forward = integer",
-                        o->n_weight_stages ? "weight_bits_schedule" : "activation_bits_schedule");
-    st = check_quantizers(NULL, o->weight_ranges, o->activation_ranges, err);
+    qat_status st = check_quantizers(NULL, o->weight_ranges, o->activation_ranges, err);
     for (int i = 0; !st && i < o->n_layers; i++) {
         const qat_quant_layer *l = &o->layers[i];
         st = check_quantizers(l, l->weight_ranges, l->activation_ranges, err);

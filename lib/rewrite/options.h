@@ -13,9 +13,8 @@ qat_status qat_quant_check(const qat_quant_options *options, qat_error *err);
  */
 bool qat_quant_has_integers(const char *quantizer);
 /**
- * QAT_ERR_ARGUMENT, naming the key, for what forward = integer cannot do: other quantizers, weights
- * that are drawn to codes or frozen, schedules of bits, layers left in float. qat_quant_check
- * includes this.
+ * QAT_ERR_ARGUMENT, naming the key, for what forward = integer cannot do: other quantizers, and
+ * layers left in float. qat_quant_check includes this.
  */
 qat_status qat_quant_check_forward(const qat_quant_options *options, qat_error *err);
 /**

@@ -182,15 +182,19 @@ if grep -q 'training on integers' out.txt; then not_ok "  the integers are other
 
 # Weights that oscillate are frozen; the codes in the model are those that were frozen.
 sed '/^\[quant.layer/,$d; s/^weight_bits.*/weight_bits = 3/; s/^lr .*/lr = 0.2/' ranges.ini >freeze.ini
+# So it is if they are trained on integers: there, the model is what was trained, byte for byte.
 for layout in $layouts; do
-    for ranges in ema lsq three_sigma; do
-        run=freeze-$layout-$ranges
-        freezing=(--set "quant.layout=$layout" --set "quant.ranges=$ranges" --set quant.freeze_threshold=0.05
-            --set quant.freeze_threshold_end=0.015)
+    for ranges in ema lsq three_sigma lsq,quant.forward=integer three_sigma,quant.forward=integer; do
+        run=freeze-$layout-${ranges/,quant.forward=/-}
+        freezing=(--set "quant.layout=$layout" --set quant.freeze_threshold=0.05 --set quant.freeze_threshold_end=0.015)
+        for setting in $(tr , ' ' <<<"quant.ranges=$ranges"); do
+            freezing+=(--set "$setting")
+        done
         check "$run: qat-train" "$tools/qat-train" freeze.ini "${freezing[@]}" --out "$run" --threads 1
         check "$run: qat-export" "$tools/qat-export" "$run/last.ckpt" "${plugin[@]}" "$run.qm"
         has "$run: no byte differs" 'bytes compared, 0 differing$' out.txt
         has "$run: certified" '^certified against the checkpoint: .* [0-9]+ weight codes' out.txt
+        case $run in *integer) has "$run: what was trained is what runs" '^training on integers against engine: .* 0 differing$' out.txt ;; esac
         check "$run: with two threads" "$tools/qat-train" freeze.ini "${freezing[@]}" --out "$run-2" --threads 2
         same "$run: the same checkpoint" "$run/last.ckpt" "$run-2/last.ckpt"
     done
@@ -199,8 +203,6 @@ check "frozen codes are not those of a calibration" "$tools/qat-export" freeze-i
     calibrated.qm --ptq recipe
 refuses "schemes freeze no weights" 2 "conv1: quant.freeze_threshold cannot freeze weights by twn" \
     "$tools/qat-train" freeze.ini --set quant.weight_ranges=twn --set quant.freeze_threshold=0.1 --out bad
-refuses "nor does training on integers" 2 "quant.freeze_threshold = 0.1 cannot be combined with quant.forward = integer" \
-    "$tools/qat-train" freeze.ini --set quant.forward=integer --set quant.freeze_threshold=0.1 --out bad
 
 # Bits that fall. Inside the schedule a checkpoint has its bits; the best one is of the last.
 sed '/^weight_bits/d; /^activation_bits/d; /^epochs/d; s/^lr .*/lr = 0/' freeze.ini >falls.ini
@@ -243,8 +245,12 @@ refuses "stages out of order" 2 "expected stages in their order" \
     "$tools/qat-train" falls.ini --set "quant.weight_bits_schedule=8 until 20, 4 until 10" --out bad
 refuses "no number of bits" 2 "expected BITS until WHEN" \
     "$tools/qat-train" falls.ini --set "quant.activation_bits_schedule=9 until 20" --out bad
-refuses "a schedule on integers" 2 "quant.weight_bits_schedule = 8 until 30, 4 until 50 cannot be combined with quant.forward" \
-    "$tools/qat-train" falls.ini --set quant.forward=integer --out bad
+check "a schedule on integers, and weights drawn to their codes" "$tools/qat-train" falls.ini --set quant.forward=integer \
+    --set quant.ranges=lsq --set quant.dampen=0.01 --out falls-integer
+for step in 20 40 60; do
+    check "on integers, step $step: qat-export" "$tools/qat-export" "falls-integer/step-$step.ckpt" "${plugin[@]}" falls.qm
+    has "on integers, step $step: what was trained is what runs" '^training on integers against engine: .* 0 differing$' out.txt
+done
 refuses "a schedule of inq" 2 "conv1: quant.weight_bits_schedule cannot be combined with weights by inq" \
     "$tools/qat-train" falls.ini --set quant.weight_ranges=inq --set quant.quant_delay=0 --set quant.bn_freeze_delay=0 --out bad
 

@@ -14,6 +14,7 @@
  */
 #include "base/parallel.h"
 #include "common/suite.h"
+#include "fakequant/bits.h"
 #include "qat/convert.h"
 #include "random/random_net.h"
 #include "rewrite/options.h"
@@ -28,12 +29,13 @@ enum { BATCH = 8, STEPS = 4, STREAM = 1 };
 
 static uint64_t seed = 20240611;
 static uint64_t nets = 200, first_net = 0;
-static int64_t tensors, bytes_compared, internal_tensors;
+static int64_t tensors, bytes_compared, internal_tensors, frozen, schedules;
 
 struct bench {
     random_net net;
     qat_graph *training, *eval;
     qat_optimizer *optimizer;
+    double rate; /* weights that may freeze go to and fro by it, so that they oscillate */
     qat_qgraph *graph;
     uint8_t *qm, *codes[NET_MAX_INPUTS];
     size_t qm_bytes;
@@ -85,7 +87,6 @@ static void feed(struct bench *b, int step)
 /** Leave out what forward = integer refuses; learned ranges, powers of two, bits, schemes stay. */
 static void only_integers(qat_quant_options *o)
 {
-    o->freeze_bits = 0;
     if (!qat_quant_has_integers(o->weight_ranges))
         strcpy(o->weight_ranges, "tqt");
     for (int i = 0; i < o->n_layers; i++)
@@ -96,15 +97,22 @@ static void only_integers(qat_quant_options *o)
 static qat_status set_up(struct bench *b, uint64_t index, qat_plan plan,
                          const qat_registry *registry, qat_error *err)
 {
-    qat_optimizer_options const sgd = qat_optimizer_defaults(QAT_OPTIMIZER_SGD);
     random_net *net = &b->net;
     qat_quant_options *o = &net->options;
     qat_status st = random_net_create(net, seed, index, registry, err);
     only_integers(o);
+    o->freeze_bits = o->freeze_bits ? 8 : 0; /* weights of any bits may freeze */
+    b->rate = o->freeze_bits ? 0.01 : 1e-4;
+    qat_optimizer_options const by =
+        qat_optimizer_defaults(o->freeze_bits ? QAT_OPTIMIZER_ADAM : QAT_OPTIMIZER_SGD);
     random_net_make_narrow(net);
     o->forward = QAT_FORWARD_INTEGER;
     o->profile = net->profile;
     o->bn_freeze_delay = STEPS;
+    if (index % 4 == 1) {
+        o->dampen = 0.5;
+        o->dampened = STEPS;
+    }
     if (index % 3) /* integers from the first step on: values are kept as codes alone */
         o->weight_delay = o->activation_delay = 0;
     if (!st)
@@ -114,7 +122,7 @@ static qat_status set_up(struct bench *b, uint64_t index, qat_plan plan,
     if (!st)
         st = qat_graph_plan(b->training, BATCH, plan, err);
     if (!st)
-        st = qat_optimizer_create(&b->optimizer, b->training, &sgd, err);
+        st = qat_optimizer_create(&b->optimizer, b->training, &by, err);
     if (st)
         return st;
     qat_graph_init_params(b->training, net->seed);
@@ -122,13 +130,42 @@ static qat_status set_up(struct bench *b, uint64_t index, qat_plan plan,
     return QAT_OK;
 }
 
+/** How many weights are frozen at a code. */
+static int64_t count_frozen(const qat_graph *graph)
+{
+    static const char end[] = "/q/frozen";
+    int64_t n = 0;
+    for (int i = 0; i < qat_graph_nodes(graph); i++) {
+        const qat_node *node = qat_graph_node(graph, i);
+        size_t const length = strlen(node->name), most = sizeof end - 1;
+        if (length < most || strcmp(node->name + length - most, end) != 0)
+            continue;
+        for (size_t k = 0; k < qat_shape_count(&node->shape); k++)
+            n += node->value[k] > 0;
+    }
+    return n;
+}
+
+/** A network that began inside a schedule of bits leaves it in the middle of the run. */
+static void leave_schedule(struct bench *b, int step)
+{
+    qat_quant_options *o = &b->net.options;
+    if (step != STEPS / 2 || (!o->least_weight_bits && !o->least_activation_bits))
+        return;
+    o->least_weight_bits = o->least_activation_bits = 0;
+    qat_set_least_bits(b->training, 0, 0, true);
+    schedules++;
+}
+
 static qat_status train(struct bench *b, qat_error *err)
 {
+    bool const freezes = b->net.options.freeze_bits > 0;
     qat_node *loss = qat_graph_find(b->training, b->net.loss->name);
     qat_status st = QAT_OK;
     for (int step = 0; !st && step < STEPS; step++) {
         qat_run const run = {.mode = QAT_MODE_TRAIN, .step = step, .seed = b->net.seed};
         feed(b, step);
+        leave_schedule(b, step);
         qat_graph_forward(b->training, &run);
         st = qat_graph_run_status(b->training, err);
         if (st)
@@ -136,7 +173,7 @@ static qat_status train(struct bench *b, qat_error *err)
         ck_assert_ptr_null(qat_graph_find_nonfinite(b->training));
         qat_graph_backward(b->training, loss, &run);
         ck_assert_ptr_null(qat_graph_find_nonfinite(b->training)); /* not what took its memory */
-        qat_optimizer_step(b->optimizer, 1e-4);
+        qat_optimizer_step(b->optimizer, freezes && step % 2 ? -b->rate : b->rate);
         qat_graph_update(b->training, &run);
     }
     return st;
@@ -209,6 +246,7 @@ static qat_status run_net(struct bench *b, uint64_t index, const qat_registry *r
         st = train(b, err);
     if (st)
         return st;
+    frozen += count_frozen(b->training);
     qat_run const run = {.mode = has_dropout(b->training) ? QAT_MODE_EVAL : QAT_MODE_TRAIN,
                          .step = STEPS,
                          .seed = b->net.seed};
@@ -242,8 +280,9 @@ START_TEST(test_training_forward_is_the_engine)
     }
     qat_registry_free(registry);
     printf("%" PRIu64 " networks, %" PRId64 " tensors, %" PRId64 " bytes compared; %" PRId64
-           " tensors within layers\n",
-           nets, tensors, bytes_compared, internal_tensors);
+           " tensors within layers; %" PRId64 " weights frozen, %" PRId64
+           " schedules of bits ended\n",
+           nets, tensors, bytes_compared, internal_tensors, frozen, schedules);
     ck_assert_int_eq(failures, 0);
     ck_assert_int_gt(bytes_compared, 0);
 }

@@ -249,6 +249,23 @@ START_TEST(test_values_are_those_of_codes)
 }
 END_TEST
 
+/** A plan that keeps all values has those of a convolution before its bias and batch norm, too. */
+START_TEST(test_values_before_a_bias)
+{
+    struct net n;
+    build(&n, _i, QAT_LAYOUT_INT8, true);
+    fill(value(&n, "x"), (size_t)(BATCH * SIDE * SIDE * IN), 0, 0.9F, 0);
+    fill(value(&n, "bias/bias"), OUT, 2, 0.3F, 0.1F);
+    qat_graph_forward(n.training, &(qat_run){.mode = QAT_MODE_TRAIN});
+    ck_assert_ptr_null(qat_graph_find_nonfinite(n.training));
+    for (int i = 0; i < ROWS * OUT; i++) {
+        float const bias = value(&n, "bias/bias")[i % OUT];
+        ck_assert_float_eq_tol(value(&n, "conv")[i] + bias, value(&n, "bias")[i], 1e-3F);
+    }
+    tear_down(&n);
+}
+END_TEST
+
 /* ------------------------------------------------------------------ what backward reads */
 
 enum { CHANNELS = 3, NOTED_ROWS = 1000, NOTED = CHANNELS * NOTED_ROWS };
@@ -499,9 +516,6 @@ START_TEST(test_refused)
     strcpy(o.activation_ranges, "none");
     refuse(&o, "quant.activation_ranges = none cannot be combined with quant.forward = integer");
     o = plain;
-    o.dampen = 1;
-    refuse(&o, "quant.dampen = above 0 cannot be combined with quant.forward = integer");
-    o = plain;
     o.n_layers = 1;
     o.layers[0] = qat_quant_layer_defaults("conv");
     o.layers[0].is_float = 1;
@@ -523,6 +537,7 @@ int main(void)
     TCase *tcase = tcase_create("codes");
     tcase_add_loop_test(tcase, test_codes_are_the_scalar_ones, 0, 8);
     tcase_add_test(tcase, test_values_are_those_of_codes);
+    tcase_add_loop_test(tcase, test_values_before_a_bias, 0, 2);
     tcase_add_test(tcase, test_notes_of_sums);
     tcase_add_test(tcase, test_notes_of_reals);
     tcase_add_test(tcase, test_a_step_on_integers_takes_less_memory);

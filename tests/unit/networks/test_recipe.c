@@ -405,16 +405,14 @@ START_TEST(test_integer_forward)
            "r.ini:5: quant.activation_ranges = none cannot be combined with quant.forward = "
            "integer: every value needs a code in every step (not none, inq), and an output channel "
            "one scale (not fgq)");
-    refuse(
-        INTEGER "dampen = 0.1\n",
-        "r.ini:4: quant.dampen = 0.1 cannot be combined with quant.forward = integer: training on "
-        "integers has no such changes of weights and bits");
     refuse(INTEGER "[quant.layer a*]\nweight_bits = 4\nfloat = yes\n",
            "r.ini:4: [quant.layer a*] float = yes cannot be combined with quant.forward = integer");
     refuse(INTEGER "[quant.layer a*]\nweight_ranges = fgq\n",
            "r.ini:4: [quant.layer a*] weight_ranges = fgq cannot be combined with quant.forward = "
            "integer");
     qat_recipe_free(parse(INTEGER "[quant.layer a*]\nweight_bits = 4\nranges = ema\n"));
+    qat_recipe_free(parse(INTEGER "dampen = 0.1\nfreeze_threshold = 0.1\n"
+                                  "weight_bits = 4\nweight_bits_schedule = 8 until 10\n"));
     qat_recipe_free(parse(INTEGER "ranges = tqt\npower_of_two = yes\n"
                                   "[quant.layer a*]\nranges = lsq\n"));
     static const char *const schemes[] = {"dorefa", "weight_norm", "apot", "bwn", "twn"};
