@@ -7,6 +7,8 @@
 #include "tools/live/view.h"
 #include "tools/ranks/ranks.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -457,6 +459,27 @@ static uint64_t training_memory(void)
     return given ? given : here;
 }
 
+/** A dry run does not read the files that training begins with. But they must be there. */
+static bool has_sources(const qat_recipe *recipe)
+{
+    static const char *const keys[] = {"train.init", "distill.teacher"};
+    char value[QAT_RECIPE_VALUE_MAX], path[PATH_MAX];
+    qat_error err;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const char *file = qat_recipe_get(recipe, keys[i], value);
+        if (qat_expand_path(file, path, sizeof path, &err)) {
+            tool_failed(&me, &err);
+            return false;
+        }
+        if (*file && access(path, R_OK) != 0) {
+            fprintf(stderr, "%s: %s = %s: %s\n", me.name, keys[i], tool_shown(file),
+                    strerror(errno));
+            return false;
+        }
+    }
+    return true;
+}
+
 static int show_costs(const qat_recipe *recipe)
 {
     qat_registry *registry = NULL;
@@ -468,6 +491,8 @@ static int show_costs(const qat_recipe *recipe)
     qat_network_size size;
     qat_input_info input;
     qat_error err;
+    if (!has_sources(recipe))
+        return TOOL_FAILED;
     qat_status st = tool_open_registry(&registry, &opened, recipe, &plugins, &err);
     if (!st)
         st = open_input(registry, recipe, &input, &err);

@@ -145,8 +145,9 @@ qat_status qat_input_info_of(qat_input_info *info, const qat_registry *registry,
                              const qat_recipe *recipe, const qat_dataset_info *data,
                              qat_error *err);
 /**
- * Make the options of the rewrites, with delays resolved for a run of `total` steps. A quantizer
- * that the registry does not have is an error, with the line and the nearest name.
+ * Make the options of the rewrites, with delays resolved for a run of `total` steps. per_epoch 0:
+ * outside of a run. Then delays are 0, unless they are never, and there is no schedule of bits. A
+ * quantizer that the registry does not have is an error, with the line and the nearest name.
  */
 qat_status qat_recipe_quant_options(qat_quant_options *options, const qat_recipe *recipe,
                                     const qat_registry *registry, const qat_input_info *input,

@@ -74,7 +74,7 @@ qat_status budget_meter_open(budget_meter *m, const qat_recipe *recipe,
     if (!st)
         st = qat_task_open(&m->input, m->float_graph, recipe, err);
     if (!st)
-        st = qat_recipe_quant_options(&quant, recipe, m->registry, &m->input, 1, 1, err);
+        st = qat_recipe_quant_options(&quant, recipe, m->registry, &m->input, 0, 0, err);
     if (!st)
         st = qat_check_integers(m->float_graph, &quant, err);
     if (!st)

@@ -43,17 +43,17 @@ static qat_status check_recipe(const qat_recipe *r, qat_error *err)
         return qat_fail(err, QAT_ERR_ARGUMENT,
                         "%s: quant.enabled = no: a float network has no bits to choose", r->source);
     if (r->quant.activation_bits > 8)
-        return qat_fail(err, QAT_ERR_UNSUPPORTED,
+        return qat_fail(err, QAT_ERR_ARGUMENT,
                         "%s: the bits of a network with %d-bit activations cannot be searched; "
                         "give those of its weights by [quant.layer]",
                         r->source, (int)r->quant.activation_bits);
     if (r->budget.activation_bits.n && limits_inputs(r))
-        return qat_fail(err, QAT_ERR_UNSUPPORTED,
+        return qat_fail(err, QAT_ERR_ARGUMENT,
                         "%s: input_bits cannot be combined with budget.activation_bits: the search "
                         "would choose the bits that input_bits fixes; remove one of them",
                         r->source);
     if (r->model.steps)
-        return qat_fail(err, QAT_ERR_UNSUPPORTED,
+        return qat_fail(err, QAT_ERR_ARGUMENT,
                         "%s: the bits of a network with a state (model.steps) cannot be searched; "
                         "give them by [quant.layer]",
                         r->source);

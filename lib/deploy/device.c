@@ -119,7 +119,7 @@ static qat_status freeze(qat_qgraph **graph, const qat_recipe *recipe, const qat
     qat_quant_options options;
     qat_graph *eval = NULL;
     qat_status st =
-        qat_recipe_quant_options(&options, recipe, qat_graph_registry(network), input, 1, 1, err);
+        qat_recipe_quant_options(&options, recipe, qat_graph_registry(network), input, 0, 0, err);
     if (!st)
         st = qat_check_integers(network, &options, err);
     if (!st) {

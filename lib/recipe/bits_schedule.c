@@ -82,7 +82,7 @@ qat_status qat_recipe_bits_stages(const qat_recipe *recipe, const char *key, con
     int64_t before = 0;
     qat_status const st = qat_recipe_stages(recipe, key, text, parsed, &count, err);
     *n = 0;
-    for (int i = 0; !st && i < count; i++) {
+    for (int i = 0; !st && per_epoch && i < count; i++) {
         int64_t const until = qat_steps_resolve(&parsed[i].until, per_epoch, total, 0);
         if (until < before)
             return refuse(recipe, key, text, "stages in their order", err);

@@ -297,6 +297,40 @@ static bool freezes(const qat_recipe *r)
     return r->quant.freeze_threshold > 0;
 }
 
+/** Are some ranges of the network, or of a section, others than these? */
+static bool has_other_ranges(const qat_recipe *r, const char *own, const char *key,
+                             bool (*is_one)(const char *ranges))
+{
+    bool found = !is_one(strcmp(own, "auto") ? own : r->quant.ranges);
+    for (int i = 0; i < r->n_quant_layers; i++)
+        for (int k = 0; k < r->quant_layers[i].n_entries; k++) {
+            const char *name = r->quant_layers[i].entries[k].key;
+            found |= (!strcmp(name, key) || !strcmp(name, "ranges")) &&
+                     !is_one(r->quant_layers[i].entries[k].value);
+        }
+    return found;
+}
+
+static bool has_fixed_bits(const char *ranges)
+{
+    return !strcmp(ranges, "bwn") || !strcmp(ranges, "twn");
+}
+
+static bool is_none(const char *ranges)
+{
+    return !strcmp(ranges, "none");
+}
+
+static bool chooses_weight_bits(const qat_recipe *r)
+{
+    return has_other_ranges(r, r->quant.weight_ranges, "weight_ranges", has_fixed_bits);
+}
+
+static bool quantizes_activations(const qat_recipe *r)
+{
+    return has_other_ranges(r, r->quant.activation_ranges, "activation_ranges", is_none);
+}
+
 /** Do some weights have so few bits that they may be frozen? */
 static bool has_few_bits(const qat_recipe *r)
 {
@@ -386,6 +420,13 @@ static const condition learned = {learns_ranges, "quant", "ranges",
                                   "with ranges that are not learned"};
 static const condition freezing = {freezes, "quant", "freeze_threshold",
                                    "without quant.freeze_threshold"};
+static const condition quantized_later = {
+    trains_quantized, "quant", "enabled",
+    "on the training without quant.enabled = yes (qat-export --ptq reads it)"};
+static const condition weight_bits = {chooses_weight_bits, "quant", "weight_ranges",
+                                      "with quant.weight_ranges = bwn or twn"};
+static const condition activations = {quantizes_activations, "quant", "activation_ranges",
+                                      "with quant.activation_ranges = none"};
 static const condition few_bits = {has_few_bits, "quant", "weight_bits",
                                    "without a quant.weight_bits of at most quant.freeze_bits"};
 static const condition fewer_weight_bits = {lowers_weights, "quant", "weight_bits",
@@ -527,13 +568,23 @@ static const struct need {
     {"regression", "delta", &huber},
     {"distill", "weight", &teacher},
     {"distill", "temperature", &teacher},
+    {"quant", "weight_bits", &quantized_later},
+    {"quant", "weight_bits", &weight_bits},
+    {"quant", "activation_bits", &quantized_later},
+    {"quant", "activation_bits", &activations},
+    {"quant", "ranges", &quantized},
+    {"quant", "weight_ranges", &quantized},
+    {"quant", "activation_ranges", &quantized},
+    {"quant", "power_of_two", &quantized},
     {"quant", "ema_decay", &quantized},
     {"quant", "quant_delay", &quantized},
     {"quant", "weight_delay", &quantized},
     {"quant", "activation_delay", &quantized},
     {"quant", "bn_freeze_delay", &quantized},
     {"quant", "bn_fold", &quantized},
+    {"quant", "learn_delay", &quantized},
     {"quant", "learn_delay", &learned},
+    {"quant", "range_rate", &quantized},
     {"quant", "range_rate", &learned},
     {"quant", "bn_reestimate", &quantized},
     {"quant", "range_log_every", &quantized},

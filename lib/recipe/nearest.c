@@ -138,6 +138,8 @@ const char *qat_nearest_section(const char *section)
     const qat_key *keys = qat_recipe_keys(&n);
     const char *best = "layer.NAME";
     qat_small_letters(section, small, sizeof small);
+    if (!strncmp(small, "quant", 5) && strstr(small, "layer"))
+        return "quant.layer PATTERN";
     const char *meant = section_meant(small);
     distance = strncmp(meant, "layer", 5) ? qat_edit_distance(meant, "layer") : 0;
     for (int i = 0; i < n; i++) {

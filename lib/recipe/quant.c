@@ -6,6 +6,7 @@
 
 #include "qat/quantizer.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -179,17 +180,52 @@ int qat_recipe_fraction(const qat_recipe *r)
     return QAT_FRACTION_AUTO + r->quant.fraction;
 }
 
+/** A moment of a run as a step. Outside of a run, what happens at all has happened. */
+static int64_t step_of(const qat_steps *moment, int64_t per_epoch, int64_t total, int64_t automatic)
+{
+    int64_t const step = qat_steps_resolve(moment, per_epoch, total, automatic);
+    return per_epoch || step == INT64_MAX ? step : 0;
+}
+
 static void set_delays(qat_quant_options *q, const qat_recipe *r, int64_t per_epoch, int64_t total)
 {
-    int64_t const delay = qat_steps_resolve(&r->quant.quant_delay, per_epoch, total, 0);
-    q->weight_delay = qat_steps_resolve(&r->quant.weight_delay, per_epoch, total, delay);
-    q->activation_delay = qat_steps_resolve(&r->quant.activation_delay, per_epoch, total, delay);
-    q->bn_freeze_delay = qat_steps_resolve(&r->quant.bn_freeze_delay, per_epoch, total, INT64_MAX);
+    int64_t const delay = step_of(&r->quant.quant_delay, per_epoch, total, 0);
+    q->weight_delay = step_of(&r->quant.weight_delay, per_epoch, total, delay);
+    q->activation_delay = step_of(&r->quant.activation_delay, per_epoch, total, delay);
+    q->bn_freeze_delay = step_of(&r->quant.bn_freeze_delay, per_epoch, total, INT64_MAX);
     q->learn_delay = learn_delay(r, q, per_epoch, total);
     for (int i = 0; i < QAT_INQ_STAGES; i++)
         q->inq_stages[i] = r->quant.inq_stages.n
                                ? qat_steps_resolve(&r->quant.inq_stages.v[i], per_epoch, total, 0)
                                : total * i / QAT_INQ_STAGES;
+}
+
+/** "quant_delay = 60%, step 12" */
+static void moment_of(const qat_recipe *r, const char *key, int64_t step, char text[192])
+{
+    char value[128];
+    int n;
+    qat_recipe_get_text(r, &qat_recipe_keys(&n)[qat_recipe_find_key("quant", key)], value,
+                        sizeof value);
+    if (step == INT64_MAX)
+        snprintf(text, 192, "quant.%s = %s", key, value);
+    else
+        snprintf(text, 192, "quant.%s = %s, step %" PRId64, key, value, step);
+}
+
+/** Weights must be quantized before batch norm freezes. */
+static qat_status check_delays(const qat_quant_options *q, const qat_recipe *r, qat_error *err)
+{
+    char where[QAT_RECIPE_WHERE_MAX], freeze[192], start[192];
+    bool const is_general = r->quant.weight_delay.unit == QAT_UNIT_AUTO;
+    if (!r->quant.enabled || q->bn_freeze_delay >= q->weight_delay)
+        return QAT_OK;
+    qat_recipe_where(r, "quant", "bn_freeze_delay", where);
+    moment_of(r, "bn_freeze_delay", q->bn_freeze_delay, freeze);
+    moment_of(r, is_general ? "quant_delay" : "weight_delay", q->weight_delay, start);
+    return qat_fail(err, QAT_ERR_ARGUMENT,
+                    "%s: %s: batch norm can freeze only when weights are quantized (%s)", where,
+                    freeze, start);
 }
 
 static void set_freezing(qat_quant_options *q, const qat_recipe *r)
@@ -239,5 +275,5 @@ qat_status qat_recipe_quant_options(qat_quant_options *q, const qat_recipe *r,
                                     q->activation_stages, &q->n_activation_stages, err);
     for (int i = 0; !st && i < r->n_quant_layers; i++) /* at most QAT_QUANT_LAYERS_MAX */
         st = qat_recipe_quant_layer(&q->layers[q->n_layers++], r, &r->quant_layers[i], err);
-    return st;
+    return st ? st : check_delays(q, r, err);
 }

@@ -50,6 +50,10 @@ static qat_status unknown_section(const char *section, const char *name, const c
                                   qat_error *err)
 {
     const qat_key *key = qat_nearest_key(section, name);
+    if (!strncmp(section, "quant.layer.", 12))
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "%s: unknown section [%s]; a layer's key is quant.layer %s.%s", where,
+                        section, section + 12, name);
     if (key)
         return qat_fail(err, QAT_ERR_ARGUMENT, "%s: unknown section [%s]; the nearest key is %s.%s",
                         where, section, key->section, key->name);

@@ -30,8 +30,9 @@ typedef enum rw_range {
 /** The settings with which a node's layer is quantized. */
 typedef struct rw_settings {
     int weight_bits, activation_bits;
-    int input_bits;             /* 0: as they come */
-    bool symmetric, per_tensor; /* weights */
+    const qat_quant_layer *bits_from; /* the section that gives weight_bits; NULL: none does */
+    int input_bits;                   /* 0: as they come */
+    bool symmetric, per_tensor;       /* weights */
     bool power_of_two, is_float;
     double dampen;                       /* weights */
     int freeze_bits;                     /* weights with at most so many may be frozen */

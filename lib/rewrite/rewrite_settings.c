@@ -69,6 +69,7 @@ static const qat_node *source_of_matching(const rw_analysis *a, const char *patt
 static qat_status nothing_matches(const rw_analysis *a, const qat_quant_layer *layer,
                                   qat_error *err)
 {
+    static const char *const ends[] = {"@first", "@last"};
     const char *nearest = "none: the network has no layers";
     int distance = 1 << 20;
     const qat_node *source = source_of_matching(a, layer->pattern);
@@ -76,7 +77,12 @@ static qat_status nothing_matches(const rw_analysis *a, const qat_quant_layer *l
         return qat_fail(err, QAT_ERR_ARGUMENT,
                         "%s%s[quant.layer %s]: it passes on the codes of %s: set those",
                         layer->where, *layer->where ? ": " : "", layer->pattern, source->name);
-    for (int i = 0; i < a->count; i++) {
+    for (size_t i = 0; *layer->pattern == '@' && i < sizeof ends / sizeof *ends; i++)
+        if (qat_edit_distance(layer->pattern, ends[i]) < distance) {
+            distance = qat_edit_distance(layer->pattern, ends[i]);
+            nearest = ends[i];
+        }
+    for (int i = 0; *layer->pattern != '@' && i < a->count; i++) {
         const qat_node *owner = owner_of(a, qat_graph_node(a->graph, i));
         int const d = owner ? qat_edit_distance(layer->pattern, owner->name) : distance;
         if (d < distance) {
@@ -162,8 +168,10 @@ static qat_status override(const rw_analysis *a, const qat_quant_layer *layer, r
                            qat_error *err)
 {
     bool per_channel = !s->per_tensor;
-    if (layer->weight_bits)
+    if (layer->weight_bits) {
         s->weight_bits = layer->weight_bits;
+        s->bits_from = layer;
+    }
     if (layer->activation_bits)
         s->activation_bits = layer->activation_bits;
     if (layer->input_bits)
@@ -260,6 +268,22 @@ static int most_bits_of(const qat_op *by)
     return by == &qat_op_inq_weights ? INQ_MOST_BITS : 8;
 }
 
+static qat_status too_many_bits(const qat_node *node, const rw_settings *s, int most,
+                                qat_error *err)
+{
+    const char *scheme = qat_op_quantizer(s->weights)->name;
+    const qat_quant_layer *from = s->bits_from;
+    if (!from)
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "%s: quant.weight_bits = %d, but weights by %s have 2 to %d bits",
+                        node->name, s->weight_bits, scheme, most);
+    return qat_fail(err, QAT_ERR_ARGUMENT,
+                    "%s%s[quant.layer %s] weight_bits = %d, but weights by %s have 2 to %d bits "
+                    "(%s)",
+                    from->where, *from->where ? ": " : "", from->pattern, s->weight_bits, scheme,
+                    most, node->name);
+}
+
 static qat_status check_scheme_bits(const rw_analysis *a, qat_error *err)
 {
     for (int i = 0; i < a->count; i++) {
@@ -267,9 +291,7 @@ static qat_status check_scheme_bits(const rw_analysis *a, qat_error *err)
         const rw_settings *s = &a->settings[i];
         int const most = most_bits_of(s->weights);
         if (quantizes_weights(node) && !s->is_float && s->weight_bits > most)
-            return qat_fail(err, QAT_ERR_ARGUMENT,
-                            "%s: quant.weight_bits = %d, but weights by %s have 2 to %d bits",
-                            node->name, s->weight_bits, qat_op_quantizer(s->weights)->name, most);
+            return too_many_bits(node, s, most, err);
     }
     return QAT_OK;
 }

@@ -120,6 +120,10 @@ refuses "fewer classes" 1 "3 classes, but the network has 10" "$tools/qat-eval" 
     >out.txt 2>err.txt
 has "a key without effect is told" '^warning: --set train.init_skip=logits: train.init_skip has no effect without train.init$' err.txt
 has "another one" '^warning: --set quant.forward=integer: quant.forward has no effect without quant.enabled = yes$' err.txt
+sed '/^enabled/d' small.ini >forgotten.ini
+check "bits, but no quantization" "$tools/qat-train" forgotten.ini --dry-run --set quant.weight_bits=4 --set quant.ranges=lsq
+has "is told" 'quant.weight_bits has no effect on the training without quant.enabled = yes .qat-export --ptq reads it.$' err.txt
+has "so are ranges" 'quant.ranges has no effect without quant.enabled = yes$' err.txt
 check "frozen layers" "$tools/qat-train" small.ini --out frozen --set train.freeze=conv1
 has "are named" '^frozen \(train.freeze\): [0-9]+ parameters, [0-9]+ values: conv1/weights, ' out.txt
 check "frozen layers of a dry run" "$tools/qat-train" small.ini --dry-run --set train.freeze=conv1
@@ -145,8 +149,24 @@ refuses "a recipe's name as data" 2 "the word recipe means the training data of 
     "$tools/qat-export" run/last.ckpt b.qm --ptq small.ini
 refuses "more than the whole run" 2 "quant.quant_delay = 160%: expected" \
     "$tools/qat-train" small.ini --out early --overwrite --set quant.quant_delay=160%
-refuses "quantization never, and batch norm frozen" 2 "bn_freeze_delay is step 2, but weights are never quantized" \
+freezes="batch norm can freeze only when weights are quantized"
+refuses "quantization never, and batch norm frozen" 2 \
+    "--set quant.bn_freeze_delay=2: quant.bn_freeze_delay = 2, step 2: $freezes (quant.quant_delay = never)" \
     "$tools/qat-train" small.ini --out never --set quant.quant_delay=never --set quant.bn_freeze_delay=2
+refuses "batch norm frozen too early" 2 "quant.bn_freeze_delay = 1, step 1: $freezes (quant.weight_delay = 100%, step 2)" \
+    "$tools/qat-train" small.ini --out early --overwrite --set quant.bn_freeze_delay=1 --set quant.weight_delay=100%
+check "a dry run has no steps, so a moment in steps may stand beside a share" "$tools/qat-train" small.ini --dry-run \
+    --set quant.quant_delay=100 --set quant.bn_freeze_delay=80%
+printf '[quant]\nquant_delay = 100\nbn_freeze_delay = 80%%\n' | cat small.ini - >moments.ini
+check "nor has a drawing" "$tools/qat-inspect" moments.ini --graph
+refuses "a dry run from a file that is not there" 1 "train.init = no.ckpt: No such file" \
+    "$tools/qat-train" small.ini --dry-run --set train.init=no.ckpt
+refuses "a teacher that is not there" 1 "distill.teacher = no.ckpt: No such file" \
+    "$tools/qat-train" small.ini --dry-run --set distill.teacher=no.ckpt
+refuses "a layer's key with a dot" 2 "a layer's key is quant.layer conv1.weight_bits" \
+    "$tools/qat-train" small.ini --dry-run --set quant.layer.conv1.weight_bits=4
+refuses "a misspelt end of the network" 2 "[quant.layer @frist]: no layer matches; the nearest is @first" \
+    "$tools/qat-train" small.ini --dry-run --set "quant.layer @frist.weight_bits=4"
 
 # ---------------------------------------------------------------- options that would be ignored
 refuses "a crop for a checkpoint" 2 "--central-crop works with a .qm only" \

@@ -46,6 +46,11 @@ unknown=$(grep -ohE "qat-(${commands// /|}) [^\`|#;&]*" "${pages[@]}" | while re
 done | sort -u)
 if [ -z "$unknown" ]; then ok "the commands have every option that is named"; else not_ok "unknown options: ${unknown//$'\n'/, }"; fi
 
+"$tools/qat-train" "$root/recipes/quickstart.ini" --dry-run | sed 's/^ *//' >sizes.txt
+stale=$(sed -nE 's/^ +((cortex-m[0-9a-z]+|riscv32) +[0-9 ]+)$/\1/p' "$root/docs/on-a-microcontroller.md" |
+    while IFS= read -r line; do grep -qxF -- "$line" sizes.txt || echo "$line"; done)
+if [ -s sizes.txt ] && [ -z "$stale" ]; then ok "on-a-microcontroller.md has the sizes that --dry-run prints"; else not_ok "sizes that --dry-run does not print: $stale"; fi
+
 formats=$(sed -nE 's/.*pictures \(([A-Z, ]+)\).*/\1/p' qat-run.txt | tr -d ,)
 missing=$(for format in $formats; do grep -q "^| $format | " "$root/docs/preprocessing.md" || echo "$format"; done)
 if [ -n "$formats" ] && [ -z "$missing" ]; then ok "preprocessing.md has the formats of pictures: $formats"; else not_ok "formats of pictures that preprocessing.md lacks: $missing"; fi

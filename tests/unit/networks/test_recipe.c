@@ -551,6 +551,7 @@ static const struct idle {
     {"attributes", "value = l2", "[data]\nkind = table\nvalue = age"},
     {"attributes", "within = 3", "[data]\nkind = faces"},
     {"quant", "dampen = 0.1", "enabled = yes"},
+    {"quant", "power_of_two = yes", "enabled = yes"},
     {"data", "jpeg_scale = auto", "kind = folder"},
     {"regression", "loss = l1", "[data]\nkind = tones"},
 };
@@ -559,9 +560,14 @@ static const struct idle {
 static const struct idle_with {
     const char *text, *says;
 } idles_with[] = {
-    {"[quant]\ninq_stages = 1, 2, 3, 4\nranges = inq\n",
-     "inq_stages has no effect without quant.e"},
-    {"[quant]\nweight_bits_schedule = 8 until 5\nweight_bits = 2\n", "without quant.enabled = yes"},
+    {"[quant]\ninq_stages = 1, 2, 3, 4\n", "inq_stages has no effect without quant.e"},
+    {"[quant]\nweight_bits_schedule = 8 until 5\n", "without quant.enabled = yes"},
+    {"[quant]\nlearn_delay = 5\n", "learn_delay has no effect without quant.enabled = yes"},
+    {"[quant]\nactivation_bits = 4\n", "has no effect on the training without quant.enabled = yes"},
+    {"[quant]\nenabled = yes\nweight_bits = 4\nweight_ranges = bwn\n",
+     "weight_bits has no effect with quant.weight_ranges = bwn or twn"},
+    {"[quant]\nenabled = yes\nactivation_bits = 4\nactivation_ranges = none\n",
+     "activation_bits has no effect with quant.activation_ranges = none"},
     {"[quant]\nactivation_bits_schedule = 8 until 5\ninput_bits = 4\n", "without quant.enabled"},
     {"[data]\njpeg_scale = auto\nkind = coco\n", "data.jpeg_scale has no effect without"},
     {"[data]\njpeg_scale = auto\nkind = wav\n", "data.jpeg_scale has no effect without"},
@@ -625,7 +631,20 @@ START_TEST(test_idle_defaults_and_sets)
     ck_assert_str_eq(t.text, "--set distill.weight=0.25: distill.weight has no effect without "
                              "distill.teacher\n");
     static const char *const off[] = {"quant.enabled=no"}; /* on purpose */
-    ck_assert_int_eq(idle_of("[quant]\nenabled = yes\nquant_delay = 5\n", off, 1).lines, 0);
+    ck_assert_int_eq(
+        idle_of("[quant]\nenabled = yes\nranges = lsq\nquant_delay = 5\nlearn_delay = 6\n", off, 1)
+            .lines,
+        0);
+}
+END_TEST
+
+/** Where one layer's weights have bits of their choice, the key has an effect. */
+START_TEST(test_idle_bits)
+{
+    told const t = idle_of("[quant]\nenabled = yes\nweight_bits = 4\nweight_ranges = bwn\n"
+                           "[quant.layer a]\nranges = tqt\n",
+                           NULL, 0);
+    ck_assert_msg(t.lines == 0, "%s", t.text);
 }
 END_TEST
 
@@ -1006,6 +1025,7 @@ int main(void)
     tcase_add_loop_test(tc, test_idle_keys, 0, (int)(sizeof idles / sizeof *idles));
     tcase_add_loop_test(tc, test_idle_with, 0, (int)(sizeof idles_with / sizeof *idles_with));
     tcase_add_test(tc, test_idle_defaults_and_sets);
+    tcase_add_test(tc, test_idle_bits);
     tcase_add_test(tc, test_idle_values);
     tcase_add_test(tc, test_integer_forward);
     tcase_add_test(tc, test_profile_onnx);
