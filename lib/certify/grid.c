@@ -32,6 +32,12 @@ static double limited(double x)
     return x > most ? most : x < -most ? -most : x;
 }
 
+/** Scales that are learned, or powers of two, are kept between these. */
+static double scale_within(double scale)
+{
+    return fmin(fmax(scale, 0x1p-100), 0x1p100);
+}
+
 /** The code of 0 of a symmetric grid, which may have one code more below it than above. */
 static int32_t middle_of(const cert_grid *g)
 {
@@ -47,8 +53,9 @@ static cert_grid grid_of_range(double min, double max, const cert_grid *kind)
     g.scale = ((g.symmetric ? bound : limited(fmax(max, 0))) - g.lower) / (g.hi - g.lo);
     g.slack += 3 * CERT_U;
     g.empty = g.scale < (double)FLT_MIN;
-    bool const has_exponent = g.power_of_two && bound > 0;
-    g.lowest = g.symmetric && middle_of(&g) == 0 && !has_exponent ? 0 : g.lo;
+    if (g.power_of_two && !g.empty)
+        g.scale = scale_within(g.scale);
+    g.lowest = g.symmetric && middle_of(&g) == 0 ? 0 : g.lo;
     return g;
 }
 
@@ -68,7 +75,7 @@ static cert_grid grid_of_wide(double min, double max, const cert_grid *kind)
 static cert_grid grid_of_scale(double scale, double lower, const cert_grid *kind)
 {
     cert_grid g = *kind;
-    g.scale = fmin(fmax(scale, 0x1p-100), 0x1p100);
+    g.scale = scale_within(scale);
     g.slack += 2 * CERT_U;
     g.lower = lower;
     return g;

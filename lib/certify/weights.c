@@ -144,17 +144,18 @@ static bool may_vanish(double x)
 
 /**
  * threshold < 0: every weight has the magnitude. Near the threshold, both may be. Where all weights
- * are 0, so is the magnitude, and all codes are those of 0.
+ * are 0, or their mean is too small for a scale, so is the magnitude, and all codes are those of 0.
  */
 static qat_status check_signs(const cert_group *g, double threshold, double *magnitude)
 {
     double const max = max_abs(g), slack = 2 * CERT_FOLD_SLACK * fabs(threshold);
+    bool const vanishes = may_vanish(max / (double)cert_group_size(g));
     double sum = 0;
     size_t n = 0;
     for (size_t i = 0; i < cert_group_size(g); i++) {
         double const w = cert_group_value(g, i);
         int const c = cert_group_code(g, i) - g->t->zero_point;
-        bool const zero_fits = fabs(w) <= threshold + slack || may_vanish(max);
+        bool const zero_fits = fabs(w) <= threshold + slack || vanishes;
         bool const sign_fits =
             max > 0 && fabs(w) >= threshold - slack && (c == sign(w) || (w < 0 && may_vanish(w)));
         bool const has_sign = max > 0 && fabs(w) > threshold;

@@ -24,6 +24,7 @@
 #include "fakequant/schemes.h"
 #include "fakequant/weights.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -84,14 +85,15 @@ static int count_frozen(const channel_of_weights *c)
     return n;
 }
 
-/** n2 for the current weights. */
+/** n2 for the current weights: 2^n2 is a scale, so float32's smallest normal number at least. */
 static float exponent_now(const channel_of_weights *c)
 {
     float largest = 0;
     for (int i = 0; i < c->count; i++)
         largest = fmaxf(largest, fabsf(weight(c, i)));
     int const n1 = largest > 0 && isfinite(largest) ? ilogb((double)largest * 4 / 3) : 0;
-    return (float)(n1 + 1 - levels_of(c->node));
+    int const n2 = n1 + 1 - levels_of(c->node);
+    return (float)(n2 < FLT_MIN_EXP - 1 ? FLT_MIN_EXP - 1 : n2);
 }
 
 static float exponent_of(const channel_of_weights *c)

@@ -22,6 +22,7 @@
 #include "fakequant/schemes.h"
 #include "fakequant/weights.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -71,13 +72,19 @@ static float mean_absolute(const qat_node *node, const qat_weight_view *view, in
     return (float)(sum / n);
 }
 
+/** A magnitude is a scale. What is no normal number of float32 is 0. A NaN stays. */
+static float storable(float alpha)
+{
+    return alpha < FLT_MIN ? 0 : alpha;
+}
+
 static magnitude magnitude_of(const qat_node *node, const qat_weight_view *view, int channel)
 {
     float const mean = mean_absolute(node, view, channel);
     if (node->op == &qat_op_bwn_weights || !isfinite(mean))
-        return (magnitude){mean, -1};
+        return (magnitude){storable(mean), -1};
     float const threshold = TWN_THRESHOLD * mean;
-    return (magnitude){mean_above(node, view, channel, threshold), threshold};
+    return (magnitude){storable(mean_above(node, view, channel, threshold)), threshold};
 }
 
 static void scale_run(magnitude m, const float *w, float *y, size_t n)

@@ -53,14 +53,13 @@ qat_qparams qat_range_qparams(const qat_grid *grid, float min, float max)
     int32_t const above = qat_grid_steps(grid), below = grid->hi - grid->lo - above;
     if (grid->symmetric && bound > 0 && below > above)
         return qat_scale_qparams(grid, fmax((double)max / above, -(double)min / below), 0);
-    bool const has_exponent = grid->power_of_two && bound > 0;
-    if (grid->symmetric && middle_of(grid) == 0 && !has_exponent)
-        return qat_choose_symmetric(bound, grid->hi);
+    bool const is_centered = grid->symmetric && middle_of(grid) == 0; /* Z = 0, of no range, too */
     if (grid->symmetric) {
         min = -bound;
         max = bound;
     }
-    qat_qparams const p = qat_choose_qparams(min, max, grid->lo, grid->hi, true);
+    qat_qparams const p = is_centered ? qat_choose_symmetric(bound, grid->hi)
+                                      : qat_choose_qparams(min, max, grid->lo, grid->hi, true);
     if (!grid->power_of_two || qat_is_empty_range(&p))
         return p;
     return qat_scale_qparams(grid, (double)p.scale, (double)min);

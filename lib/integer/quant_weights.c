@@ -257,7 +257,7 @@ int64_t qat_bias_code(double bias, double scale, int64_t ties, int64_t room)
 {
     double const q = round(bias / scale);
     if (fabs(q + (double)ties) > (double)room)
-        return q < 0 ? -room : room;
+        return q + (double)ties < 0 ? -room : room;
     return (int64_t)q + ties;
 }
 

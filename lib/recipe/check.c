@@ -90,8 +90,7 @@ static qat_status check_layers_forward(const qat_recipe *r, qat_error *err)
 static qat_status check_forward(const qat_recipe *r, qat_error *err)
 {
     static const char coded[] =
-        "every value needs a code in every step (not none, inq), and an output channel one scale "
-        "(not fgq)";
+        "with none and inq some values have no code, and with fgq a channel has several scales";
     if (!r->quant.enabled || r->quant.forward != QAT_FORWARD_INTEGER)
         return QAT_OK;
     const char *key =

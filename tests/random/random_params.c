@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STREAM_PARAMS = 1234, STREAM_SCALE };
+enum { STREAM_PARAMS = 1234, STREAM_SCALE, STREAM_TINY };
 
 struct setting {
     const qat_graph *graph;
@@ -140,6 +140,24 @@ static set_fn *setter_of(const qat_node *node)
                                                 : NULL;
 }
 
+/**
+ * As weight decay leaves them: now and then a channel's weights are nearly 0, at scales around
+ * those that float32 has.
+ */
+static void make_tiny(qat_rng *rng, const qat_node *node)
+{
+    qat_node *weights = node->inputs[node->n_data];
+    size_t const n = qat_shape_count(&weights->shape);
+    bool const channels_last = qat_node_is_op(node, "depthwise_conv2d");
+    size_t const channels =
+        (size_t)weights->shape.dims[channels_last ? weights->shape.rank - 1 : 0];
+    size_t const channel = qat_rng_below(rng, (uint32_t)channels);
+    float const factor = powf(10, -25 - (float)qat_rng_below(rng, 18));
+    for (size_t i = 0; channels > 1 && i < n; i++)
+        if ((channels_last ? i % channels : i / (n / channels)) == channel)
+            weights->value[i] *= factor;
+}
+
 /** Fill the float graph's inputs with samples of a stream. */
 static qat_status fill_inputs(const random_net *net, int batch, uint64_t stream, qat_error *err)
 {
@@ -161,6 +179,8 @@ static qat_status fill_inputs(const random_net *net, int batch, uint64_t stream,
 qat_status random_net_set_params(random_net *net, int batch, uint64_t stream, qat_error *err)
 {
     qat_rng rng = qat_rng_at(net->seed, STREAM_PARAMS, net->index);
+    qat_rng tiny = qat_rng_at(net->seed, STREAM_TINY, net->index);
+    bool const is_tiny = qat_rng_below(&tiny, 10) == 0;
     qat_graph *graph = net->graph;
     struct setting const s = {graph, &rng, net_scale(net)};
     qat_status st = qat_graph_plan(graph, batch, QAT_PLAN_KEEP, err);
@@ -177,6 +197,8 @@ qat_status random_net_set_params(random_net *net, int batch, uint64_t stream, qa
             continue;
         qat_graph_forward(graph, &(qat_run){.mode = QAT_MODE_TRAIN});
         set(&s, qat_graph_node(graph, i));
+        if (is_tiny && set == set_weights && qat_rng_below(&tiny, 2))
+            make_tiny(&tiny, qat_graph_node(graph, i));
     }
     return QAT_OK;
 }

@@ -285,6 +285,8 @@ START_TEST(test_training_forward_is_the_engine)
            nets, tensors, bytes_compared, internal_tensors, frozen, schedules);
     ck_assert_int_eq(failures, 0);
     ck_assert_int_gt(bytes_compared, 0);
+    ck_assert_int_lt(20 * internal_tensors, tensors); /* nearly all have codes in training */
+    ck_assert(nets < 100 || (frozen > 0 && schedules > 0));
 }
 END_TEST
 

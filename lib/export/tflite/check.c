@@ -86,11 +86,11 @@ static qat_status judge(struct check *c, const qat_qop *op, double ours, double 
     if (vanishes(op, ours) && vanishes(op, theirs))
         return QAT_OK;
     *same = *same && ours == theirs;
-    if (ours > most_multiplier && theirs > most_multiplier / 2)
+    if (fmax(ours, theirs) > most_multiplier && fmin(ours, theirs) > most_multiplier / 2)
         return qat_fail(c->err, QAT_ERR_UNSUPPORTED,
                         "layer %s: a unit of its sum is %.9g codes of its output, but TensorFlow "
                         "Lite's multipliers end at %.9g",
-                        op->name, ours, most_multiplier);
+                        op->name, fmax(ours, theirs), most_multiplier);
     if (fabs(ours - theirs) <= rounding_error * fabs(ours))
         return QAT_OK;
     return qat_fail(c->err, QAT_ERR_MISMATCH,

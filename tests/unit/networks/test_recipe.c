@@ -399,12 +399,12 @@ START_TEST(test_integer_forward)
 #define INTEGER "[quant]\nenabled = yes\nforward = integer\n"
     refuse(INTEGER "weight_ranges = inq\n",
            "r.ini:4: quant.weight_ranges = inq cannot be combined with quant.forward = integer: "
-           "every value needs a code in every step (not none, inq), and an output channel one "
-           "scale (not fgq)");
+           "with none and inq some values have no code, and with fgq a channel has several "
+           "scales");
     refuse(INTEGER "ranges = ema\nactivation_ranges = none\n",
            "r.ini:5: quant.activation_ranges = none cannot be combined with quant.forward = "
-           "integer: every value needs a code in every step (not none, inq), and an output channel "
-           "one scale (not fgq)");
+           "integer: with none and inq some values have no code, and with fgq a channel has "
+           "several scales");
     refuse(INTEGER "[quant.layer a*]\nweight_bits = 4\nfloat = yes\n",
            "r.ini:4: [quant.layer a*] float = yes cannot be combined with quant.forward = integer");
     refuse(INTEGER "[quant.layer a*]\nweight_ranges = fgq\n",
