@@ -49,13 +49,14 @@ enum { QAT_DEBUG_CHANNELS = 3, QAT_DEBUG_TEXT = 400 };
 
 typedef enum qat_debug_kind {
     QAT_DEBUG_NOTHING,
-    QAT_DEBUG_SCALE,     /* a channel of the float layer is a multiple of the model's */
-    QAT_DEBUG_BIAS,      /* a channel is moved by a constant */
-    QAT_DEBUG_WIDE,      /* the weights of a channel are 100 times as wide as the others' */
-    QAT_DEBUG_RANGE,     /* values lie beyond the ends of the codes */
-    QAT_DEBUG_DEAD,      /* the layer's values are all the same */
-    QAT_DEBUG_COARSE,    /* few of the codes are used */
-    QAT_DEBUG_NOT_FINITE /* values of the float layer are not finite numbers */
+    QAT_DEBUG_SCALE,      /* weights or multipliers are not those of the float layer */
+    QAT_DEBUG_BIAS,       /* a channel is moved by a constant */
+    QAT_DEBUG_WIDE,       /* the weights of a channel are 100 times as wide as the others' */
+    QAT_DEBUG_RANGE,      /* values lie beyond the ends of the codes */
+    QAT_DEBUG_DEAD,       /* the layer's values are all the same */
+    QAT_DEBUG_COARSE,     /* few of the codes are used */
+    QAT_DEBUG_NOT_FINITE, /* values of the float layer are not finite numbers */
+    QAT_DEBUG_COSTLY      /* the signal-to-noise of the whole falls much in this layer */
 } qat_debug_kind;
 
 typedef struct qat_debug_layer {
@@ -107,7 +108,8 @@ int qat_debug_layers(const qat_debug *debug);
 const qat_debug_layer *qat_debug_layer_at(const qat_debug *debug, int i);
 /**
  * The layer with the largest loss is worst 0. Layers whose weights or biases are not those of the
- * float network come before all others.
+ * float network come before all others; then those in which the whole falls by 10 dB or more, to 20
+ * dB or less.
  */
 int qat_debug_worst(const qat_debug *debug, int rank);
 

@@ -126,7 +126,7 @@ struct walk {
     debug_view *view;
     int batch;
     bool foreign; /* from the other runtime's values */
-    void (*look)(const struct walk *w, debug_tensor *t, const float *values);
+    void (*look)(const struct walk *w, debug_tensor *t, const float *values); /* or NULL */
 };
 
 static const float *given_to(const struct walk *w, const debug_tensor *t)
@@ -148,7 +148,8 @@ static void visit(void *context, qat_node *node)
     int const index = w->view->tensor[node->index];
     if (index < 0)
         return;
-    w->look(w, &w->d->tensors[index], node->value);
+    if (w->look)
+        w->look(w, &w->d->tensors[index], node->value);
     start_from(w, node, &w->d->tensors[index]);
 }
 
@@ -196,17 +197,28 @@ static bool is_inside(const float bounds[2], float a, float b)
     return a > bounds[0] && a < bounds[1] && b > bounds[0] && b < bounds[1];
 }
 
-static void look_at_own(const struct walk *w, debug_tensor *t, const float *values)
+/** Fit a layer's values to those that the model's parameters give. */
+static void fit_own(const struct walk *w, debug_tensor *t, debug_fitted to, const float *reference,
+                    const float *values)
 {
     const float *bounds = w->d->own.bounds[t->index];
-    for (size_t i = 0; i < t->count * (size_t)w->batch; i++) {
-        debug_add(&t->rounding, (double)values[i], (double)t->engine[i]);
-        if (t->real && is_inside(bounds, t->real[i], values[i]))
-            debug_add_fit(&t->of[i % (size_t)t->channels].fit, (double)t->real[i],
+    for (size_t i = 0; i < t->count * (size_t)w->batch; i++)
+        if (is_inside(bounds, reference[i], values[i]))
+            debug_add_fit(&t->of[i % (size_t)t->channels].fits[to], (double)reference[i],
                           (double)values[i]);
-    }
-    if (!t->real)
+}
+
+static void look_at_own(const struct walk *w, debug_tensor *t, const float *values)
+{
+    const qat_node *s = t->real ? w->d->by_simulated.of[t->index] : NULL;
+    for (size_t i = 0; i < t->count * (size_t)w->batch; i++)
+        debug_add(&t->rounding, (double)values[i], (double)t->engine[i]);
+    if (t->real)
+        fit_own(w, t, DEBUG_OF_FLOAT, t->real, values);
+    else
         add_own(t, values, w->batch);
+    if (s && qat_node_quantizes(s, false)) /* before its range ends and its own rounding */
+        fit_own(w, t, DEBUG_OF_SIMULATED, s->inputs[0]->value, values);
 }
 
 static void look_at_foreign(const struct walk *w, debug_tensor *t, const float *values)
@@ -224,13 +236,14 @@ static void look_at_foreign(const struct walk *w, debug_tensor *t, const float *
         t->foreign_differing += fabs(v - r) > scale;
         if (is_inside(bounds, values[i], foreign[i]) && v < ends[1] - scale / 2 &&
             (v > ends[0] + scale / 2 || bounds[0] > -INFINITY))
-            debug_add_fit(&c->foreign_fit, (double)values[i], v);
+            debug_add_fit(&c->fits[DEBUG_OF_FOREIGN], (double)values[i], v);
     }
 }
 
 qat_status debug_compare_batch(qat_debug *d, const float *real_input, int batch, qat_error *err)
 {
     struct walk real = {d, &d->by_real, batch, false, look_at_real};
+    struct walk simulated = {d, &d->by_simulated, batch, false, NULL};
     struct walk own = {d, &d->by_own, batch, false, look_at_own};
     struct walk foreign = {d, &d->by_own, batch, true, look_at_foreign};
     qat_status st = run_whole(d, &d->by_own, real_input, batch, err);
@@ -241,8 +254,10 @@ qat_status debug_compare_batch(qat_debug *d, const float *real_input, int batch,
     if (st)
         return st;
     compare_whole(d, batch);
-    if (d->real)
+    if (d->real) {
         walk(&real);
+        walk(&simulated);
+    }
     walk(&own);
     if (d->dumped)
         walk(&foreign);

@@ -57,6 +57,10 @@ static qat_status open_networks(qat_debug *d, const qat_debug_source *s, qat_err
     qat_graph *eval = NULL;
     qat_status st = reference ? open_reference(d, reference, o, err) : QAT_OK;
     d->input = reference ? &reference->checkpoint->input : NULL;
+    d->calibrated = o->calibrate != NULL;
+    d->corrected = o->correct_bias;
+    d->trained = reference && !d->calibrated &&
+                 reference->checkpoint->step > reference->checkpoint->quant.weight_delay;
     d->host = s->model;
     if (st || d->host)
         return st;

@@ -13,6 +13,14 @@ typedef struct debug_sums {
     double signal, values, products, noise, largest;
 } debug_sums;
 
+/** Which values a layer's are fitted to; each time from the same inputs. */
+typedef enum debug_fitted {
+    DEBUG_OF_FLOAT,     /* those of the model's parameters to the float layer's */
+    DEBUG_OF_SIMULATED, /* to those with weights as the simulation has them: rounded in both */
+    DEBUG_OF_FOREIGN,   /* the other runtime's to those of the model's parameters */
+    DEBUG_FITS
+} debug_fitted;
+
 /** Pairs (a, b) that lie within the activation's bounds: is b = gain a + offset? */
 typedef struct debug_fit {
     int64_t n;
@@ -24,11 +32,10 @@ typedef struct debug_channel {
     int64_t n, beyond; /* values; those whose reference lies beyond the ends of the codes */
     double noise;      /* own */
     double foreign_noise;
-    debug_fit fit;         /* the float layer's values and those of the model's parameters */
-    debug_fit foreign_fit; /* the latter and the other runtime's values */
-    double foreign_size;   /* sum of r^2 that foreign_noise is beside */
-    float least, most;     /* of the engine's values */
-    float widest;          /* |weight|, of the model */
+    debug_fit fits[DEBUG_FITS];
+    double foreign_size; /* sum of r^2 that foreign_noise is beside */
+    float least, most;   /* of the engine's values */
+    float widest;        /* |weight|, of the model */
 } debug_channel;
 
 /** A tensor that an op writes. */
@@ -63,6 +70,9 @@ struct qat_debug {
     debug_view by_own, by_real, by_simulated;
     debug_tensor *tensors;       /* by tensor of the model */
     const qat_input_info *input; /* of the reference; NULL: there is none */
+    bool trained;                /* with quantization: the network is used to its roundings */
+    bool calibrated;             /* its ranges come from data after the training */
+    bool corrected;              /* and its biases too */
     int n_tensors, n_layers, batch;
     int64_t samples, dumped; /* dumped: samples of the dump; 0: there is none */
     qat_debug_layer *layers;

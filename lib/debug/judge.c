@@ -6,6 +6,7 @@
 #include "base/rank.h"
 #include "integer/quant_ops.h"
 #include "layer/layer.h"
+#include "qat/quantizer.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -18,6 +19,9 @@ static const double OFFSET = 4;     /* quanta of an output of 8 bits or fewer */
 static const double BEYOND = 0.005; /* share of values beyond the ends of the codes */
 static const double COARSE = 0.125; /* share of codes that occur */
 static const double PARTS = 6;      /* dB over the noise of one rounding */
+static const double FALL = 10;      /* dB that the whole loses in one layer, */
+static const double LOW = 20;       /* and what is left then */
+static const double EQUAL = 999;    /* qat_decibels without noise */
 
 /** One layer while it is judged. */
 struct judged {
@@ -27,6 +31,7 @@ struct judged {
     qat_debug_layer *layer;
     double bias_off;              /* quanta: of the bias that is furthest from the reference's */
     int bias_channel, biases_off; /* which; how many are off */
+    double before;                /* the signal-to-noise of its worst input, dB */
 };
 
 /** From how many quanta on an offset is told: of 16-bit codes, as many as make that of 8-bit ones.
@@ -135,6 +140,25 @@ static void judge_channels(const struct judged *j)
     layer->loss = layer->worst_loss[0];
 }
 
+/** The worst signal-to-noise of the whole among what the layer reads; INFINITY: none is known. */
+static double snr_before(const struct judged *j)
+{
+    double least = INFINITY;
+    for (int i = 0; i < j->op->n_inputs; i++) {
+        const debug_tensor *x = j->op->inputs[i] < 0 ? NULL : &j->d->tensors[j->op->inputs[i]];
+        if (x && x->whole.n)
+            least = fmin(least, debug_error_of(&x->whole, 1).snr);
+    }
+    return least;
+}
+
+/** Does the whole network lose most of its precision here? With a dump, another one is judged. */
+static bool is_costly(const struct judged *j)
+{
+    double const after = j->layer->whole.snr;
+    return !j->d->dumped && after <= LOW && j->before >= after + FALL && isfinite(j->before);
+}
+
 /** Channels whose values follow b = gain a + offset, most unlike b = a. */
 struct misfit {
     int scaled, moved, unlike;                /* how many; unlike: neither, but far from b = a */
@@ -171,13 +195,14 @@ static bool is_unlike(const debug_channel *c, double scale)
     return c->foreign_noise > fmax(c->foreign_size / 4, 16 * (double)c->n * scale * scale);
 }
 
-static struct misfit misfit_of(const struct judged *j, bool foreign)
+static struct misfit misfit_of(const struct judged *j, debug_fitted to)
 {
     enum { ENOUGH = 8 };
+    bool const foreign = to == DEBUG_OF_FOREIGN;
     struct misfit m = {.told = offset_told(j)};
     for (int c = 0; c < j->y->channels; c++) {
         const debug_channel *of = &j->y->of[c];
-        const debug_fit *f = foreign ? &of->foreign_fit : &of->fit;
+        const debug_fit *f = &of->fits[to];
         double gain = 1, offset = 0;
         if (f->n >= ENOUGH)
             debug_solve_fit(f, j->layer->scale, &gain, &offset);
@@ -288,28 +313,56 @@ static void find_wide(const struct judged *j)
              "channel %d: its weights are so wide that most of the other channels' are 0",
              width.channel);
     find(j->layer, QAT_DEBUG_WIDE,
-         w->channel_scales < 0
-             ? "give each channel a scale (layout int8), or make their ranges equal (--equalize)"
-             : "its values take the range from the others: make their ranges equal (--equalize)");
+         w->channel_scales < 0 ? "give each channel a scale (layout int8), or make their ranges "
+                                 "equal (--ptq with --equalize)"
+                               : "its values take the range from the others: make their ranges "
+                                 "equal (--ptq with --equalize)");
+}
+
+static double share(int64_t part, int64_t all)
+{
+    return all ? (double)part / (double)all : NAN;
+}
+
+/** The channel with the largest share of values beyond the codes. */
+static int most_beyond(const debug_tensor *y)
+{
+    int most = 0;
+    for (int c = 1; c < y->channels; c++)
+        if (share(y->of[c].beyond, y->of[c].n) > share(y->of[most].beyond, y->of[most].n))
+            most = c;
+    return most;
+}
+
+/** What can be done about a range: it depends on where it comes from. */
+static const char *advice_on_range(const struct judged *j)
+{
+    const qat_debug *d = j->d;
+    const qat_node *node = d->simulated ? qat_graph_find(d->simulated, j->y->t->name) : NULL;
+    const qat_quantizer *q =
+        node && qat_node_quantizes(node, false) ? node->op->quant->quantizer : NULL;
+    if (d->calibrated)
+        return "give it a wider range: another --observer, or more samples (--ptq-samples)";
+    if (d->trained && q && (q->learned_symmetric || q->learned_asymmetric))
+        return "training chose this range: it gave up what lies beyond for finer steps within";
+    return d->simulated ? "give it a wider range, or more steps to observe it"
+                        : "give it a wider range, unless training chose this one";
 }
 
 static void find_range(const struct judged *j)
 {
     qat_debug_layer *layer = j->layer;
-    double const share = layer->saturated;
+    int const most = most_beyond(j->y);
+    double const of_most = share(j->y->of[most].beyond, j->y->of[most].n);
     double ends[2];
-    int const worst = layer->worst[0];
-    int64_t const n = worst < 0 ? 0 : j->y->of[worst].n;
-    double const of_worst = n ? (double)j->y->of[worst].beyond / (double)n : 0;
     debug_ends(j->y->t, ends);
-    if (j->y->own.n == 0 || (share < BEYOND && of_worst < 20 * BEYOND))
+    if (j->y->own.n == 0 || (layer->saturated < BEYOND && of_most < 20 * BEYOND))
         return;
     find(layer, QAT_DEBUG_RANGE,
          "%.1f %% of its values lie beyond its codes (channel %d: %.1f %%): they reach from %.4g "
-         "to %.4g, its codes from %.4g to %.4g: give it a wider range, or more steps to observe "
-         "it",
-         100 * share, worst, 100 * of_worst, (double)j->y->reference[0], (double)j->y->reference[1],
-         ends[0], ends[1]);
+         "to %.4g, its codes from %.4g to %.4g: %s",
+         100 * layer->saturated, most, 100 * of_most, (double)j->y->reference[0],
+         (double)j->y->reference[1], ends[0], ends[1], advice_on_range(j));
 }
 
 static int dead_channels(const debug_tensor *y)
@@ -335,7 +388,7 @@ static void find_codes(const struct judged *j)
     else if (weights && layer->used < COARSE * layer->codes && values >= (size_t)layer->codes)
         find(layer, QAT_DEBUG_COARSE,
              "only %d of its %d codes occur: its range is wider than its values: observe it again "
-             "(--observer percentile or mse)",
+             "(--ptq with --observer percentile or mse)",
              layer->used, layer->codes);
 }
 
@@ -361,7 +414,7 @@ static void find_foreign_range(const struct judged *j)
 
 static void find_foreign(const struct judged *j)
 {
-    struct misfit const m = misfit_of(j, true);
+    struct misfit const m = misfit_of(j, DEBUG_OF_FOREIGN);
     char others[48];
     find_foreign_range(j);
     if (m.scaled)
@@ -380,11 +433,10 @@ static void find_foreign(const struct judged *j)
              100 * j->layer->foreign_differing);
 }
 
-/** Mistakes first, then what costs accuracy. */
-static void find_all(const struct judged *j)
+/** Parameters that are not the float network's, which no rounding of weights explains. */
+static void find_mistakes(const struct judged *j, bool wide)
 {
-    struct misfit const m = misfit_of(j, false);
-    bool const wide = qat_real_accumulates(j->d->model, j->op) && is_wide(j);
+    struct misfit const m = misfit_of(j, DEBUG_OF_SIMULATED);
     char others[48];
     if (!isfinite(j->y->own.noise))
         find(j->layer, QAT_DEBUG_NOT_FINITE, "the float network's values are not finite");
@@ -393,21 +445,52 @@ static void find_all(const struct judged *j)
     if (j->biases_off && !wide)
         find(j->layer, QAT_DEBUG_BIAS, "channel %d%s: its bias is off by %+.1f quanta",
              j->bias_channel, more(others, j->biases_off), j->bias_off);
+    if (m.moved && !wide && j->layer->kind == QAT_DEBUG_NOTHING)
+        find(j->layer, QAT_DEBUG_SCALE,
+             "channel %d%s: the model's values are off by %+.1f quanta on average: its weights are "
+             "wrong",
+             m.most_moved, more(others, m.moved), m.offset);
+}
+
+/** What the codes of weights move on average. Biases make up for it, as does training. */
+static void find_roundings(const struct judged *j)
+{
+    struct misfit const m = misfit_of(j, DEBUG_OF_FLOAT);
+    if (m.moved && j->layer->kind == QAT_DEBUG_NOTHING)
+        find_moved(j, &m, "the model's",
+                   j->d->calibrated && !j->d->corrected ? "correct the biases (--correct-bias)"
+                   : j->d->trained ? "its weights are rounded, and training has adapted to that"
+                                   : "its weights are rounded");
+}
+
+static void find_costly(const struct judged *j)
+{
+    char from[32] = "";
+    if (!is_costly(j))
+        return;
+    if (j->before < EQUAL)
+        qat_format(from, sizeof from, "from %.1f ", j->before);
+    find(j->layer, QAT_DEBUG_COSTLY,
+         "the signal-to-noise of the whole falls %sto %.1f dB here: --sensitivity of the "
+         "checkpoint says what this layer costs",
+         from, j->layer->whole.snr);
+}
+
+/** Mistakes first, then what costs accuracy. */
+static void find_all(const struct judged *j)
+{
+    bool const wide = qat_real_accumulates(j->d->model, j->op) && is_wide(j);
+    find_mistakes(j, wide);
     if (wide)
         find_wide(j);
     else
         find_range(j);
-    if (m.moved && j->layer->kind == QAT_DEBUG_NOTHING)
-        find_moved(j, &m, "the model's", "correct the biases (--correct-bias)");
+    find_roundings(j);
+    find_costly(j);
     find_codes(j);
 }
 
 /* ------------------------------------------------------------------ layers */
-
-static double share(int64_t part, int64_t all)
-{
-    return all ? (double)part / (double)all : NAN;
-}
 
 static void judge_layer(struct judged *j)
 {
@@ -431,20 +514,23 @@ static void judge_layer(struct judged *j)
         layer->used += y->seen[i];
     judge_parameters(j);
     judge_channels(j);
+    j->before = snr_before(j);
     if (!y->foreign)
         find_all(j);
     else if (layer->foreign_differing > 0)
         find_foreign(j);
 }
 
-/** A layer whose parameters are not those of the float network, or not numbers, comes before all
- * others. */
+/**
+ * A layer whose parameters are not those of the float network, or not numbers, comes before all
+ * others; then one at which the whole loses most.
+ */
 static int32_t key_of(const struct judged *j)
 {
-    enum { MISTAKE = 1000 };
+    enum { MISTAKE = 1000, COSTLY = 500 };
     bool const mistake = j->layer->kind == QAT_DEBUG_SCALE ||
                          j->layer->kind == QAT_DEBUG_NOT_FINITE || j->biases_off;
-    return qat_rank_key((float)(j->layer->loss + (mistake ? MISTAKE : 0)));
+    return qat_rank_key((float)(j->layer->loss + (mistake ? MISTAKE : is_costly(j) ? COSTLY : 0)));
 }
 
 qat_status debug_judge(qat_debug *d, qat_error *err)

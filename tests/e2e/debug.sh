@@ -28,6 +28,12 @@ if "$tools/qat-inspect" a.qm --plot x >/dev/null 2>&1; then
 fi
 check "after a calibration" "$tools/qat-debug" run/last.ckpt --samples 4 --ptq recipe --equalize --correct-bias
 has "which is told" "^calibrated on digits/train" out.txt
+check "a run with 2 bits" "$tools/qat-train" small.ini --out few --set quant.layout=int8 --set quant.weight_bits=2 --set quant.weight_ranges=lsq
+check "which is not called broken" "$tools/qat-debug" few/last.ckpt --samples 20
+has "but used to its roundings" "its weights are rounded, and training has adapted to that" out.txt
+if grep -E "wrong|--correct-bias" out.txt; then not_ok "a fault"; else ok "no fault, and no advice that cannot be followed"; fi
+check "which is calibrated" "$tools/qat-debug" few/last.ckpt --samples 20 --ptq recipe
+has "then its biases can be corrected" "--correct-bias" out.txt
 
 # ---------------------------------------------------------------- one layer at a time
 layers() { "$tools/qat-debug" run/last.ckpt --sensitivity "$@"; }
