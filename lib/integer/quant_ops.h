@@ -187,7 +187,7 @@ int64_t qat_bias_code(double bias, double scale, int64_t ties, int64_t room);
 /**
  * 2^-15 of a code in units of an accumulator with a fraction, at least 1: added to the bias, it
  * lets sums on a tie go up, as in the simulation. 0 without a fraction, and where a unit is more
- * than 2^-12 of a code.
+ * than 2^-12 of a code, or at most 2^-31.
  * @param multiplier  M of sums without a fraction
  */
 int64_t qat_tie_units(double multiplier, int fraction);

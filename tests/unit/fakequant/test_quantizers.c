@@ -8,6 +8,7 @@
 #include "fakequant/ops.h"
 
 #include <check.h>
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -200,6 +201,21 @@ START_TEST(test_range_with_all_codes)
 }
 END_TEST
 
+/* Nor has an empty range of int8 weights another Z if scales are powers of two. */
+START_TEST(test_tiny_range)
+{
+    static const float tiny[] = {0, 1e-45F, 1e-40F, 1e-37F, 2e-36F, 1e-31F, 1};
+    qat_grid const grid = {
+        .bits = 8, .lo = -127, .hi = 127, .weights = true, .symmetric = true, .power_of_two = _i};
+    for (size_t i = 0; i < sizeof tiny / sizeof *tiny; i++) {
+        qat_qparams const p = qat_range_qparams(&grid, -tiny[i], tiny[i]);
+        ck_assert_int_eq(p.zero_point, 0);
+        ck_assert_int_eq(p.lo, -127);
+        ck_assert(p.scale >= FLT_MIN && (tiny[i] < 1e-36F) == (qat_is_empty_range(&p)));
+    }
+}
+END_TEST
+
 /* tqt_full starts with the largest value as its lowest code, tqt as its highest. */
 START_TEST(test_start_with_all_codes)
 {
@@ -322,6 +338,7 @@ int main(void)
     tcase_add_test(tc, test_limits);
     tcase_add_loop_test(tc, test_channel_of_zeros, 0, 4);
     tcase_add_test(tc, test_range_with_all_codes);
+    tcase_add_loop_test(tc, test_tiny_range, 0, 2);
     tcase_add_loop_test(tc, test_start_with_all_codes, 0, 2);
     tcase_add_loop_test(tc, test_activation_of_zeros, 0, 2);
     tcase_add_loop_test(tc, test_plain_activations, 0, 3);

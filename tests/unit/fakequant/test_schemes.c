@@ -7,6 +7,7 @@
 #include "fakequant/schemes.h"
 
 #include <check.h>
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -128,6 +129,24 @@ START_TEST(test_zeros)
 }
 END_TEST
 
+/* Weights whose magnitude is no normal number of float32 are 0: codes have a scale all the same. */
+START_TEST(test_tiny)
+{
+    static const char *const ops[] = {"bwn_weights", "twn_weights", "inq_weights"};
+    qat_qparams p;
+    struct bench const b = bench_build(ops[_i], "layout=int8 bits=4", true, QAT_SHAPE(1, 6));
+    for (int i = 0; i < 6; i++)
+        b.x->value[i] = i % 2 ? -1e-40F : 1e-40F;
+    bench_observe(&b);
+    ck_assert_int_eq(qat_quantizer_qparams(b.q, 0, &p, &err), QAT_OK);
+    ck_assert_float_ge(p.scale, FLT_MIN);
+    if (strcmp(ops[_i], "inq_weights") == 0)
+        return; /* its weights are free until the first stage */
+    expect_values(&b, (const float[6]){0});
+    expect_codes(&b, (const int[6]){0});
+}
+END_TEST
+
 /* ------------------------------------------------------------------ stages */
 
 /* Three bits: max 1.4, n1 = floor(log2(4/3 1.4)) = 0, n2 = -1: values 0, 1/2, 1. */
@@ -227,6 +246,7 @@ int main(void)
     tcase_add_loop_test(tc, test_gradients, 0, 3);
     tcase_add_test(tc, test_float_activation);
     tcase_add_loop_test(tc, test_zeros, 0, 4);
+    tcase_add_loop_test(tc, test_tiny, 0, 3);
     tcase_add_test(tc, test_stages);
     tcase_add_test(tc, test_late_weights);
     tcase_add_loop_test(tc, test_refusals, 0, 5);

@@ -381,6 +381,22 @@ START_TEST(test_bias)
 }
 END_TEST
 
+/** A bias with its tie stays within the room on the side where both together lie. */
+START_TEST(test_bias_without_room)
+{
+    int64_t const ties = qat_tie_units(0x1p-16, 8);
+    ck_assert_int_eq(ties, 512);
+    ck_assert_int_eq(qat_bias_code(-1, 1, ties, 255), 255);
+    ck_assert_int_eq(qat_bias_code(-1000, 1, ties, 255), -255);
+    ck_assert_int_eq(qat_bias_code(1000, 1, ties, 255), 255);
+    ck_assert_int_eq(qat_bias_code(-600, 1, ties, 255), -88);
+    ck_assert_int_eq(qat_tie_units(0x1p-3, 15), 8);
+    ck_assert_int_eq(qat_tie_units(1, 8), 0);        /* a unit is 2^-8 of a code */
+    ck_assert_int_eq(qat_tie_units(0x1p-17, 15), 0); /* 2^-32 of a code */
+    ck_assert_int_eq(qat_tie_units(0x1p-3, 0), 0);
+}
+END_TEST
+
 START_TEST(test_overflow_is_refused)
 {
     struct fixture f;
@@ -744,6 +760,7 @@ int main(void)
     tcase_add_test(tc, test_fully_connected);
     tcase_add_test(tc, test_weight_codes);
     tcase_add_test(tc, test_bias);
+    tcase_add_test(tc, test_bias_without_room);
     tcase_add_test(tc, test_fraction);
     tcase_add_test(tc, test_overflow_is_refused);
     tcase_add_test(tc, test_large_multiplier_of_wide_codes);
