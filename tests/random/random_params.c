@@ -180,7 +180,8 @@ qat_status random_net_set_params(random_net *net, int batch, uint64_t stream, qa
 {
     qat_rng rng = qat_rng_at(net->seed, STREAM_PARAMS, net->index);
     qat_rng tiny = qat_rng_at(net->seed, STREAM_TINY, net->index);
-    bool const is_tiny = qat_rng_below(&tiny, 10) == 0;
+    bool const is_tiny =
+        net->options.activation_bits != QAT_WIDE_BITS && qat_rng_below(&tiny, 10) == 0;
     qat_graph *graph = net->graph;
     struct setting const s = {graph, &rng, net_scale(net)};
     qat_status st = qat_graph_plan(graph, batch, QAT_PLAN_KEEP, err);
