@@ -294,15 +294,27 @@ static int show_ops(const qat_recipe *recipe)
 
 /* ------------------------------------------------------------------ dry run */
 
+/** Of the column of names: room for the longest. */
+static int name_width(const qat_layer_cost *costs, int count)
+{
+    int width = 28;
+    for (int i = 0; i < count; i++) {
+        int const n = (int)strlen(tool_shown(costs[i].name));
+        width = n > width ? n : width;
+    }
+    return width;
+}
+
 static void print_costs(const qat_layer_cost *costs, int count, const qat_network_size *size)
 {
     char shape[64];
-    printf("%-28s %-30s %-18s %10s %12s %10s %10s\n", "layer", "op", "output", "parameters",
+    int const width = name_width(costs, count);
+    printf("%-*s %-30s %-18s %10s %12s %10s %10s\n", width, "layer", "op", "output", "parameters",
            "multiply-adds", "flash [B]", "RAM [B]");
     for (int i = 0; i < count; i++) {
         const qat_layer_cost *c = &costs[i];
         bool const total = i + 1 == count;
-        printf("%-28s %-30s %-18s %10lld %13lld %10lld %10lld\n", tool_shown(c->name),
+        printf("%-*s %-30s %-18s %10lld %13lld %10lld %10lld\n", width, tool_shown(c->name),
                tool_shown(c->op), total ? "" : qat_shape_text(&c->shape, shape),
                (long long)c->parameters, (long long)c->macs, (long long)c->flash,
                (long long)c->ram);

@@ -52,4 +52,11 @@ agrees plugin plugin.ini
 check "dry run of a network with a float layer" "$tools/qat-train" "$recipes/quickstart.ini" --dry-run \
     --set quant.activation_ranges=none
 has "says why it is not known" '^RAM on a device: not known: .' out.txt
+
+# ---------------------------------------------------------------- the table
+printf '[data]\nkind = digits\n[model]\narch = layers\n[layer.a_name_of_more_than_28_characters]\nop = conv2d\nfilters = 2
+[layer.flat]\nop = flatten\n[layer.logits]\nop = fully_connected\nunits = 10\n' >long.ini
+check "dry run of a network with a long name" "$tools/qat-train" long.ini --dry-run
+widths=$(sed -n '/^layer /,/^total /p' out.txt | awk '{print length}' | sort -u | wc -l)
+if [ "$widths" = 1 ]; then ok "its columns are below each other"; else not_ok "its table has lines of $widths lengths"; fi
 exit $failed
