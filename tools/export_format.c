@@ -1,6 +1,7 @@
 #include "tools/export_format.h"
 
 #include "base/files/file.h"
+#include "base/words.h"
 #include "tools/common/model.h"
 
 #include <stdio.h>
@@ -108,23 +109,31 @@ static double more_percent(const qat_ram_plan *p)
     return p->macs_before ? 100.0 * (double)(p->macs - p->macs_before) / (double)p->macs_before : 0;
 }
 
+/** Bands, and packing, are ops of their own: how many bytes they add to the .qm. */
+static long long more_bytes(const qat_ram_plan *p)
+{
+    return (long long)p->bytes - (long long)p->bytes_before;
+}
+
 void export_print_ram(const export_made *made)
 {
     const qat_ram_plan *p = &made->ram.plan;
     if (!made->ram.limit)
         return;
     if (p->layers)
-        printf("RAM: %zu bytes instead of %zu: %d layers up to %s in %d bands of %d rows, %.1f %% "
-               "more multiply-adds\n",
+        printf("RAM: %zu bytes instead of %zu: %d layers up to %s in %d bands of %d row%s, %.1f "
+               "%% more multiply-adds\n",
                p->ram, p->ram_before, p->layers, tool_shown(p->last), p->bands, (int)p->rows,
-               more_percent(p));
+               qat_plural(p->rows), more_percent(p));
     else if (p->packed)
         printf(
             "RAM: %zu bytes instead of %zu: %d tensors of few bits are packed, and the layers that "
-            "make or read them run in bands of %d rows, %.1f %% more multiply-adds\n",
-            p->ram, p->ram_before, p->packed, (int)p->rows, more_percent(p));
+            "make or read them run in bands of %d row%s, %.1f %% more multiply-adds\n",
+            p->ram, p->ram_before, p->packed, (int)p->rows, qat_plural(p->rows), more_percent(p));
     else
         printf("RAM: %zu bytes, as it is\n", p->ram);
+    if (p->ram < p->ram_before)
+        printf("flash: the layers of the bands add about %lld bytes to a .qm\n", more_bytes(p));
 }
 
 void export_json_ram(const export_made *made)
@@ -132,9 +141,10 @@ void export_json_ram(const export_made *made)
     const qat_ram_plan *p = &made->ram.plan;
     if (made->ram.limit)
         printf(", \"ram\": %zu, \"ram_before\": %zu, \"band_layers\": %d, \"bands\": %d, "
-               "\"band_rows\": %d, \"packed_tensors\": %d, \"macs\": %lld, \"macs_before\": %lld",
+               "\"band_rows\": %d, \"packed_tensors\": %d, \"macs\": %lld, \"macs_before\": %lld, "
+               "\"flash_added\": %lld",
                p->ram, p->ram_before, p->layers, p->bands, (int)p->rows, p->packed,
-               (long long)p->macs, (long long)p->macs_before);
+               (long long)p->macs, (long long)p->macs_before, more_bytes(p));
 }
 
 /* ------------------------------------------------------------------ writing */

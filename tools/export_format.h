@@ -49,7 +49,7 @@ void export_set_form(const tool *me, const char *pack, const char *compact, cons
 /** The limit of --ram (NULL: not given): bytes, or with K or M behind them 2^10 or 2^20 bytes.
  * After export_set_form. */
 void export_set_ram(const tool *me, const char *ram, export_made *made);
-/** What the bands cost: a line, or members of a JSON object. */
+/** What the bands cost: lines, or members of a JSON object. */
 void export_print_ram(const export_made *made);
 void export_json_ram(const export_made *made);
 /** Check that the options of C source are given for C source alone. */

@@ -57,16 +57,19 @@ fits() { # fits <network> <limit> <shape of the input> <type> <what is printed> 
     check "$1 --ram $2 as C source" "$tools/qat-export" "$1.qm" net.c --ram "$2"
     grep '^RAM: ' out.txt
     has "  says how" "^RAM: [0-9]+ bytes instead of [0-9]+: $5" out.txt
+    said=$(sed -n 's/^flash: the layers of the bands add about \([0-9]*\) bytes to a .qm$/\1/p' out.txt)
     as_source "$1" "$bytes"
     check "$1 --ram $2 as a .qm" "$tools/qat-export" "$1.qm" banded.qm --ram "$2" --json
-    has "  and as JSON" "\"ram\": [0-9]+, \"ram_before\": [0-9]+, $6" out.txt
+    has "  and as JSON" "\"ram\": [0-9]+, \"ram_before\": [0-9]+, $6.*\"flash_added\": $said[,}]" out.txt
+    added=$(($(wc -c <banded.qm) - $(wc -c <"$1.qm")))
+    if [ "$said" = $added ]; then ok "  $said bytes were added, as it says"; else not_ok "  it says $said bytes, $added were added"; fi
     as_model "$1" "$3" "$4"
 }
 in_bands() { # in_bands <network> <limit> <shape of the input> <type>
-    fits "$@" '[0-9]+ layers up to .* in [0-9]+ bands of [0-9]+ rows, [0-9.]+ % more' '"band_layers": [1-9]'
+    fits "$@" '[0-9]+ layers up to .* in [0-9]+ bands of [0-9]+ rows?, [0-9.]+ % more' '"band_layers": [1-9]'
 }
 packed() { # packed <network> <limit> <shape of the input> <type>
-    fits "$@" '[0-9]+ tensors of few bits are packed, and the layers that make or read them run in bands of [0-9]+ rows, [0-9.]+ % more' '.*"packed_tensors": [1-9]'
+    fits "$@" '[0-9]+ tensors of few bits are packed, and the layers that make or read them run in bands of [0-9]+ rows?, [0-9.]+ % more' '.*"packed_tensors": [1-9]'
 }
 for network in mobilenet_v2 resnet20 quickstart mobilenet4 resnet2; do
     make_network $network || not_ok "$network is not made: $(tail -n 2 made.txt)"
