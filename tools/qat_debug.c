@@ -192,7 +192,7 @@ static qat_status compare(struct session *s, const qat_debug_source *source, con
     if (!st)
         st = qat_debug_run(s->debug, input, of, samples ? samples : SAMPLES, tool_tick, label, err);
     tool_bar_clear();
-    return st ? st : tell(s, source, path, of, err);
+    return st ? tool_name_file(path, err) : tell(s, source, path, of, err);
 }
 
 /** One layer after the other. */

@@ -459,12 +459,22 @@ static int export_qm(const char *from, const char *to, export_made *made)
                    "--plugin, --json and limits only",
                    tool_shown(from));
     qat_status st = tool_model_open(&m, from, &(tool_run){.plugins = &plugins}, &err);
-    if (!st)
-        st = export_write(made, m.host, to, &err);
+    if (!st && export_write(made, m.host, to, &err))
+        st = tool_name_file(from, &err);
     if (!st)
         print_written(to, made);
     tool_model_close(&m);
     return st ? tool_failed(&me, &err) : 0;
+}
+
+/** Restore a checkpoint. Of another file the message names both kinds that can be exported. */
+static qat_status restore(qat_restored **restored, const char *path, qat_error *err)
+{
+    tool_file kind = TOOL_FILE_CHECKPOINT;
+    if (tool_file_kind(path, &kind, NULL) || kind == TOOL_FILE_CHECKPOINT)
+        return tool_restore(restored, path, &plugins, err);
+    qat_fail(err, QAT_ERR_FORMAT, "%.400s: neither a checkpoint nor a .qm", path);
+    return tool_not_opened(path, err);
 }
 
 /** The float network of a checkpoint. */
@@ -481,7 +491,7 @@ static int export_float(const char *from, const char *to, export_made *made)
         tool_usage(&me, "--float writes the float network, which has no integers to calibrate, "
                         "verify or run: it takes --raw-params, --format, options of the format, "
                         "--plugin, --json and limits only");
-    qat_status st = tool_restore(&restored, from, &plugins, &err);
+    qat_status st = restore(&restored, from, &err);
     if (!st && raw_params)
         st = tool_use_raw_params(restored, from, &err);
     if (!st)
@@ -580,7 +590,7 @@ int main(int argc, char **argv)
     o.log = tells ? o.log : NULL;
     o.tick = tells ? o.tick : NULL;
     tool_threads(!threads && ranks ? ranks_threads() : threads);
-    qat_status st = tool_restore(&restored, args.items[0], &plugins, &err);
+    qat_status st = restore(&restored, args.items[0], &err);
     if (!st && raw_params)
         st = tool_use_raw_params(restored, args.items[0], &err);
     if (!st)

@@ -126,24 +126,38 @@ static qat_status read_npz(qat_weights_file *file, const char *path, uint64_t mo
 
 /* ------------------------------------------------------------------ both */
 
-static qat_status is_checkpoint(const char *path, bool *yes, qat_error *err)
+enum { START_BYTES = 8 };
+
+/** The first bytes of a file, and 0 behind its end. */
+static qat_status read_start(const char *path, uint8_t start[START_BYTES], qat_error *err)
 {
-    uint8_t start[8];
     FILE *file = fopen(path, "rb");
     if (!file)
         return qat_fail(err, QAT_ERR_IO, "%s: %s", path, strerror(errno));
-    size_t const n = fread(start, 1, sizeof start, file);
+    size_t const n = fread(start, 1, START_BYTES, file);
+    memset(start + n, 0, START_BYTES - n);
     bool const failed = ferror(file) != 0;
     fclose(file);
-    *yes = qat_checkpoint_magic(start, n);
     return failed ? qat_fail(err, QAT_ERR_IO, "%s: cannot read it", path) : QAT_OK;
+}
+
+/** Neither of the two kinds: say what it is, if it is a file of this program. */
+static qat_status refuse(const char *path, const uint8_t start[START_BYTES], qat_error *err)
+{
+    bool const is_qm = !memcmp(start, "\x89QATQM", 6);
+    return qat_fail(err, QAT_ERR_FORMAT,
+                    "%s: weights come from a checkpoint or a .npz, but this is %s", path,
+                    is_qm ? "a .qm, whose weights are integers" : "neither");
 }
 
 qat_status qat_weights_read(qat_weights_file *file, const char *path, uint64_t most, qat_error *err)
 {
-    bool checkpoint = false;
+    uint8_t start[START_BYTES] = {0};
     *file = (qat_weights_file){0};
-    qat_status st = is_checkpoint(path, &checkpoint, err);
+    qat_status st = read_start(path, start, err);
+    bool const checkpoint = qat_checkpoint_magic(start, START_BYTES);
+    if (!st && !checkpoint && memcmp(start, "PK", 2))
+        st = refuse(path, start, err);
     if (!st)
         st = checkpoint ? read_checkpoint(file, path, err) : read_npz(file, path, most, err);
     file->is_npz = !checkpoint;

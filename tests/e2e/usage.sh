@@ -115,6 +115,22 @@ refuses "classes in another order" 1 "class 0 is '+', but the network calls it '
 refuses "the same on the checkpoint" 1 "class 0 is '+', but the network calls it '0'" "$tools/qat-eval" run/last.ckpt --recipe moved.ini
 refuses "fewer classes" 1 "3 classes, but the network has 10" "$tools/qat-eval" a.qm --data folder:few
 
+# ---------------------------------------------------------------- files that are something else, or not whole
+echo short >short
+head -c 1000 a.qm >cut.qm
+head -c 100 a.qm >head.qm
+{ head -c 999 a.qm && printf x && tail -c +1001 a.qm; } >changed.qm
+bytes=$(wc -c <a.qm)
+refuses "a .qm as --init" 1 "a.qm: weights come from a checkpoint or a .npz, but this is a .qm, whose weights are integers" \
+    "$tools/qat-train" small.ini --out other --init a.qm
+refuses "a text as --init" 1 "short: weights come from a checkpoint or a .npz, but this is neither" "$tools/qat-train" small.ini --out other --init short
+refuses "export of a text" 1 "short: neither a checkpoint nor a .qm" "$tools/qat-export" short other.qm
+refuses "export of a text's floats" 1 "short: neither a checkpoint nor a .qm" "$tools/qat-export" short other.npz --float
+refuses "export of a .tflite" 1 "make a .qm of it first: qat-import" "$tools/qat-export" "$ops/add_s8_06/model.tflite" other.qm
+refuses "a .qm that was cut" 1 "cut.qm: truncated file: it has 1000 bytes, but its header says $bytes" "$tools/qat-run" cut.qm p.pgm
+refuses "within its header" 1 "head.qm: truncated file: it has 100 bytes, but the header of a .qm alone has 192" "$tools/qat-run" head.qm p.pgm
+refuses "a .qm that was changed" 1 "changed.qm: checksum error: the CRC-32 of its content is " "$tools/qat-run" changed.qm p.pgm
+
 # ---------------------------------------------------------------- keys without effect
 "$tools/qat-train" small.ini --dry-run --set train.init_skip=logits --set quant.enabled=no --set quant.forward=integer \
     >out.txt 2>err.txt

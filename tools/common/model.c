@@ -58,6 +58,15 @@ qat_status tool_not_opened(const char *path, qat_error *err)
     return err->status;
 }
 
+qat_status tool_name_file(const char *path, qat_error *err)
+{
+    char message[QAT_ERROR_MESSAGE_MAX];
+    if (err->status != QAT_ERR_UNSUPPORTED || strstr(err->message, path))
+        return err->status;
+    memcpy(message, err->message, sizeof message);
+    return qat_fail(err, err->status, "%.300s: %s", path, message);
+}
+
 /** What comes behind the engine has limits, too. */
 static qat_status limit_answer(const tool_model *m, const char *path, const qi_limits *limits,
                                qat_error *err)

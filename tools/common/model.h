@@ -29,6 +29,12 @@ qat_status tool_spare(const char *path, const char *format, qat_error *err);
  */
 qat_status tool_not_opened(const char *path, qat_error *err);
 
+/**
+ * The model of this file has something that is not supported, says err, maybe without the file's
+ * name: put it before the message. Returns its status.
+ */
+qat_status tool_name_file(const char *path, qat_error *err);
+
 /** How a command runs a .qm: the options --plugin, --isa and --threads. */
 typedef struct tool_run {
     const tool_list *plugins; /* NULL: none */

@@ -59,6 +59,27 @@ static qat_status kind_of(qi_status status)
     }
 }
 
+/** A file whose bytes are not those of its header. Another status: QAT_OK. */
+static qat_status tell_file(const qi_error *of, const char *name, qat_error *err)
+{
+    const char *status = qi_status_name(of->status);
+    int const is_short = of->status == QI_ERR_TRUNCATED;
+    if (is_short && of->value < QM_HEADER_BYTES)
+        return fail(err, QAT_ERR_FORMAT,
+                    "%s: %s: it has %" PRId64 " bytes, but the header of a .qm alone has %d", name,
+                    status, of->value, QM_HEADER_BYTES);
+    if (is_short)
+        return fail(err, QAT_ERR_FORMAT,
+                    "%s: %s: it has %" PRId64 " bytes, but its header says %" PRId64, name, status,
+                    of->value, of->limit);
+    if (of->status == QI_ERR_CRC)
+        return fail(err, QAT_ERR_FORMAT,
+                    "%s: %s: the CRC-32 of its content is %08" PRIx64
+                    ", but its header says %08" PRIx64 ": it was changed or damaged",
+                    name, status, (uint64_t)of->value, (uint64_t)of->limit);
+    return QAT_OK;
+}
+
 qat_status qi_error_tell(const qi_error *of, const char *name, qat_error *err)
 {
     qat_status const status = kind_of(of->status);
@@ -71,6 +92,8 @@ qat_status qi_error_tell(const qi_error *of, const char *name, qat_error *err)
         return fail(err, status,
                     "%s: unknown op '%s'%s: it is neither built in nor in a given plugin", name,
                     of->what, where);
+    if (tell_file(of, name, err))
+        return QAT_ERR_FORMAT;
     return fail(err, status, "%s: %s: %s%s: %" PRId64 ", limit or expected %" PRId64, name,
                 qi_status_name(of->status), of->what, where, of->value, of->limit);
 }

@@ -106,7 +106,7 @@ has "names are kept" " stage3/block3/conv2/bias_codes" compact.txt
 same "the compact file keeps every name, scale and range" compact.txt fixed.txt
 
 # Writers of other tools' formats need the scales of the channels.
-refuses "a stripped .qm as .tflite" 1 "were left out" "$tools/qat-export" short4int8.qm part.tflite
-refuses "a stripped .qm as .onnx" 1 "were left out" "$tools/qat-export" short4int8.qm part.onnx
-refuses "qat-debug of a stripped .qm" 1 "were left out" "$tools/qat-debug" short4int8.qm --recipe resnet.ini
+refuses "a stripped .qm as .tflite" 1 "short4int8.qm: cannot be written as .tflite: op 1: the scales of its weights were left out" "$tools/qat-export" short4int8.qm part.tflite
+refuses "a stripped .qm as .onnx" 1 "short4int8.qm: op 1: the scales of its weights were left out" "$tools/qat-export" short4int8.qm part.onnx
+refuses "qat-debug of a stripped .qm" 1 "short4int8.qm: op 1 of the model has weights without scales" "$tools/qat-debug" short4int8.qm --recipe resnet.ini
 exit $failed
