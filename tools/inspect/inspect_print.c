@@ -4,7 +4,9 @@
 #include "base/bytes.h"
 
 #include "base/words.h"
+#include "qat/quantizer.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -302,13 +304,47 @@ static void print_figure(const char *of, const qat_accuracy *a)
                tool_figure(text, a, a->task->main));
 }
 
+/** ", 4-bit weights", or ", weights of 3 to 8 bits" if the layers differ. */
+static void print_bits(const qat_graph *eval, bool weights)
+{
+    const char *what = weights ? "weights" : "activations";
+    int least = INT_MAX, most = 0;
+    for (int i = 0; i < qat_graph_nodes(eval); i++) {
+        const qat_node *node = qat_graph_node(eval, i);
+        const qat_quantizer *q = qat_node_quantizer(node);
+        int const bits = q && q->weights == weights ? (int)qat_attr(node, "bits") : 0;
+        least = bits && bits < least ? bits : least;
+        most = bits > most ? bits : most;
+    }
+    if (!most)
+        printf(", float %s", what);
+    else if (least == most)
+        printf(", %d-bit %s", most, what);
+    else
+        printf(", %s of %d to %d bits", what, least, most);
+}
+
+static void print_quantization(const inspected *x)
+{
+    const qat_quant_options *quant = qat_checkpoint_quant(qat_restored_checkpoint(x->restored));
+    qat_graph *eval = NULL;
+    qat_error err;
+    printf("quantized: layout %s", quant->layout == QAT_LAYOUT_UINT8 ? "uint8" : "int8");
+    if (!qat_create_eval_graph(&eval, qat_restored_graph(x->restored), quant, &err)) {
+        print_bits(eval, true);
+        print_bits(eval, false);
+    }
+    qat_graph_free(eval);
+    printf("\n");
+    if (inspect_integers(x, &err))
+        printf("%s\n", tool_shown(err.message));
+}
+
 static void print_checkpoint_head(const inspected *x)
 {
     const qat_checkpoint *c = qat_restored_checkpoint(x->restored);
-    const qat_quant_options *quant = qat_checkpoint_quant(c);
     int n_plugins;
     const qat_plugin_file *plugins = qat_checkpoint_plugins(c, &n_plugins);
-    qat_error err;
     printf("%s: checkpoint, %zu bytes, step %lld\n", tool_shown(x->path), x->file_bytes,
            (long long)qat_checkpoint_step(c));
     print_size(&x->size, "trainable parameters");
@@ -324,13 +360,9 @@ static void print_checkpoint_head(const inspected *x)
         printf("\n");
     }
     if (qat_checkpoint_quantized(c))
-        printf("quantized: layout %s, %d-bit weights, %d-bit activations\n",
-               quant->layout == QAT_LAYOUT_UINT8 ? "uint8" : "int8", quant->weight_bits,
-               quant->activation_bits);
+        print_quantization(x);
     else
         printf("float: no quantization\n");
-    if (qat_checkpoint_quantized(c) && inspect_integers(x, &err))
-        printf("%s\n", tool_shown(err.message));
     print_params(c);
     print_ranges(c);
 }

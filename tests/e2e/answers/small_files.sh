@@ -55,6 +55,16 @@ done
 same "8 bits: nothing is packed" w8.qm plain8.qm
 at_most "4 bits, stripped, KB" "$(size small4.qm) / 1024" 6
 
+# ---------------------------------------------------------------- bits of single layers
+check "qat-inspect of 4 bits" "$tools/qat-inspect" w4/last.ckpt
+has "it says so" '^quantized: layout uint8, 4-bit weights, 8-bit activations$' out.txt
+train mixed --set quant.weight_bits=8 --set 'quant.layer conv*.weight_bits=4' --set 'quant.layer conv1.weight_bits=3' --set 'quant.layer conv2.activation_bits=5'
+check "qat-inspect of mixed bits" "$tools/qat-inspect" mixed/last.ckpt
+has "it says which" '^quantized: layout uint8, weights of 3 to 8 bits, activations of 5 to 8 bits$' out.txt
+train threes --set quant.weight_bits=8 --set 'quant.layer *.weight_bits=3'
+check "qat-inspect of layers of 3 bits" "$tools/qat-inspect" threes/last.ckpt
+has "it says so, whatever the settings of the others are" ', 3-bit weights, 8-bit activations$' out.txt
+
 # ---------------------------------------------------------------- parts
 for part in names description labels test scales; do
     check "--strip=$part" "$tools/qat-export" w4.qm part.qm --strip=$part
