@@ -48,6 +48,18 @@ int inspect_find(const inspected *x, const char *which);
 int inspect_code(const qat_qtensor *t, const uint8_t *codes, size_t i);
 /** The scale of value i; weights per channel have several scales. */
 float inspect_scale(const qat_qtensor *t, size_t i);
+/** Has it a scale? qat-export --strip leaves out the scales of channels. */
+bool inspect_has_scale(const qat_qtensor *t);
+/**
+ * The range of a tensor: the stored one, or, if that was left out, what its codes can stand for.
+ * False: not known.
+ */
+bool inspect_range(const qat_qtensor *t, double range[2]);
+/** The same as text, and the scale; "-": not known. */
+void inspect_range_text(const qat_qtensor *t, char text[64]);
+void inspect_scale_text(const qat_qtensor *t, char text[32]);
+/** A name to be printed, "-" if it was left out. */
+const char *inspect_name(const char *name);
 /** The int32 constants with M0 and shift of an op, or NULL if they are parameters of the op. */
 const int32_t *inspect_multipliers(const qat_qgraph *g, const qat_qop *op, int *count,
                                    const int32_t **shifts);

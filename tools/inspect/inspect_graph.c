@@ -140,6 +140,14 @@ static void print_dot(const qat_qgraph *g)
     printf("}\n");
 }
 
+/** Its name, or its number if the name was left out. */
+static void print_text_tensor(const qat_qgraph *g, int index)
+{
+    char label[TOOL_LABEL_MAX];
+    inspect_label(g, index, label);
+    printf(" %s", *g->tensors[index].name ? tool_shown(g->tensors[index].name) : label);
+}
+
 void inspect_print_integer_graph(const qat_qgraph *g, bool dot)
 {
     if (dot) {
@@ -148,12 +156,12 @@ void inspect_print_integer_graph(const qat_qgraph *g, bool dot)
     }
     for (int i = 0; i < g->n_ops; i++) {
         const qat_qop *op = &g->ops[i];
-        printf("%s %s:", tool_shown(op->op), tool_shown(op->name));
+        printf("%s %s:", tool_shown(op->op), inspect_name(op->name));
         for (int k = 0; k < op->n_inputs; k++)
-            printf(" %s", tool_shown(g->tensors[op->inputs[k]].name));
+            print_text_tensor(g, op->inputs[k]);
         printf(" ->");
         for (int k = 0; k < op->n_outputs; k++)
-            printf(" %s", tool_shown(g->tensors[op->outputs[k]].name));
+            print_text_tensor(g, op->outputs[k]);
         printf("\n");
     }
 }

@@ -314,6 +314,43 @@ float inspect_scale(const qat_qtensor *t, size_t i)
     return t->channel_scales[first ? i / (count / channels) : i % channels];
 }
 
+bool inspect_has_scale(const qat_qtensor *t)
+{
+    return t->channel_scales || t->scale > 0;
+}
+
+bool inspect_range(const qat_qtensor *t, double range[2])
+{
+    bool const is_stored = t->range_min < 0 || t->range_max > 0;
+    if (!qi_type_has_codes(t->type) || (!is_stored && !inspect_has_scale(t)))
+        return false;
+    int32_t const codes = (int32_t)1 << t->bits, lowest = t->type == QI_U8 ? 0 : -(codes / 2);
+    range[0] = is_stored ? (double)t->range_min : (double)t->scale * (lowest - t->zero_point);
+    range[1] =
+        is_stored ? (double)t->range_max : (double)t->scale * (lowest + codes - 1 - t->zero_point);
+    return true;
+}
+
+void inspect_range_text(const qat_qtensor *t, char text[64])
+{
+    double range[2];
+    strcpy(text, "-");
+    if (inspect_range(t, range))
+        snprintf(text, 64, "%.6g..%.6g", range[0], range[1]);
+}
+
+void inspect_scale_text(const qat_qtensor *t, char text[32])
+{
+    strcpy(text, "-");
+    if (inspect_has_scale(t))
+        snprintf(text, 32, "%.9g", (double)t->scale);
+}
+
+const char *inspect_name(const char *name)
+{
+    return *name ? tool_shown(name) : "-";
+}
+
 const int32_t *inspect_multipliers(const qat_qgraph *g, const qat_qop *op, int *count,
                                    const int32_t **shifts)
 {

@@ -33,9 +33,12 @@ static qat_status plot_codes(const inspected *x, int index, const char *dir, qat
         bins[(inspect_code(t, x->codes[index], i) - lowest) / width]++;
     inspect_label(x->graph, index, label);
     snprintf(path, sizeof path, "%.900s/%s", dir, label);
-    snprintf(what, sizeof what, "%s, %zu codes", tool_shown(t->name), n);
-    snprintf(axis, sizeof axis, "%s code q; the real value is S (q - Z), S = %.4g%s",
-             inspect_type_name(t), (double)t->scale, t->channel_scales ? " ..." : "");
+    snprintf(what, sizeof what, "%s, %zu codes", *t->name ? tool_shown(t->name) : label, n);
+    if (inspect_has_scale(t))
+        snprintf(axis, sizeof axis, "%s code q; the real value is S (q - Z), S = %.4g%s",
+                 inspect_type_name(t), (double)t->scale, t->channel_scales ? " ..." : "");
+    else
+        snprintf(axis, sizeof axis, "%s code q", inspect_type_name(t));
     snprintf(mark, sizeof mark, "Z = %d", (int)t->zero_point);
     plot_histogram const p = {.title = what,
                               .x_title = axis,

@@ -77,16 +77,17 @@ static void print_tensors(const inspected *x)
         snprintf(type, sizeof type, t->bits == 8 * (int)qi_type_bytes(t->type) ? "%s" : "%s:%d",
                  inspect_type_name(t), t->bits);
         if (qi_type_has_codes(t->type)) {
-            snprintf(scale, sizeof scale, "%.9g%s", (double)t->scale, t->channel_scales ? "*" : "");
+            inspect_scale_text(t, scale);
+            strcat(scale, t->channel_scales ? "*" : "");
             snprintf(zero, sizeof zero, "%d", (int)t->zero_point);
-            snprintf(range, sizeof range, "%.6g..%.6g", (double)t->range_min, (double)t->range_max);
+            inspect_range_text(t, range);
         }
         inspect_label(g, i, label);
         printf("%5s ", label);
         if (numbered)
             printf("%5d ", i);
         printf("%-6s %-7s %-16s %-13s %5s %-25s %9zu  %s\n", tensor_kind(g, i), type, dims, scale,
-               zero, range, tensor_bytes(x, i), tool_shown(t->name));
+               zero, range, tensor_bytes(x, i), inspect_name(t->name));
     }
     if (numbered)
         printf("(t: the tensor's number in the source file; qat-run --dump-tensors names its files "
@@ -127,7 +128,7 @@ static void print_ops(const qat_qgraph *g)
            "one)\n");
     for (int i = 0; i < g->n_ops; i++) {
         const qat_qop *op = &g->ops[i];
-        printf("%3d %-17s %-24s ", i, tool_shown(op->op), tool_shown(op->name));
+        printf("%3d %-17s %-24s ", i, tool_shown(op->op), inspect_name(op->name));
         print_labels_of(g, op->inputs, op->n_inputs);
         printf(" -> ");
         print_labels_of(g, op->outputs, op->n_outputs);
@@ -220,6 +221,8 @@ static void print_epilogue(const inspected *x)
 void inspect_print_labels(const inspected *x)
 {
     const qi_model *m = x->model.model;
+    if (!qi_label_count(m))
+        tool_log.line(tool_log.context, "the model has no labels");
     for (int32_t i = 0; i < qi_label_count(m); i++)
         printf("%d %s\n", (int)i, tool_shown(qi_label_at(m, i)));
 }
@@ -241,7 +244,7 @@ static void print_model_head(const inspected *x)
     printf(
         "%s: .qm, %zu bytes, device arena %zu bytes\nmodel memory %zu bytes on this machine\n%s\n",
         tool_shown(x->path), x->file_bytes, sizes.arena, sizes.model,
-        tool_shown(qi_model_description(m)));
+        *qi_model_description(m) ? tool_shown(qi_model_description(m)) : "no description");
     print_size(&x->size, "weights and biases");
     printf("checkpoint: ");
     if (has_digest(m))
@@ -393,18 +396,30 @@ static void json_ints(const char *name, const int32_t *values, int count)
     printf("]");
 }
 
+/** A member that is a number, or null: not known. */
+static void json_known(const char *name, bool is_known, double value)
+{
+    if (is_known)
+        printf(", \"%s\": %.9g", name, value);
+    else
+        printf(", \"%s\": null", name);
+}
+
 void inspect_json_tensor(const qat_qgraph *g, int i)
 {
     const qat_qtensor *t = &g->tensors[i];
+    double range[2] = {0};
+    bool const has_range = inspect_range(t, range);
     printf("{\"index\": %d, \"name\": ", i);
     tool_json_string(t->name);
     printf(", \"kind\": \"%s\", \"type\": \"%s\", \"bits\": %d", tensor_kind(g, i),
            inspect_type_name(t), t->bits);
     json_ints("shape", t->dims, t->rank);
-    printf(", \"scale\": %.9g, \"zero_point\": %d, \"min\": %.9g, \"max\": %.9g, \"bytes\": %zu",
-           (double)t->scale, (int)t->zero_point, (double)t->range_min, (double)t->range_max,
-           qat_qtensor_bytes(t));
-    printf(", \"source_index\": %d", t->source_index);
+    json_known("scale", inspect_has_scale(t), (double)t->scale);
+    printf(", \"zero_point\": %d", (int)t->zero_point);
+    json_known("min", has_range, range[0]);
+    json_known("max", has_range, range[1]);
+    printf(", \"bytes\": %zu, \"source_index\": %d", qat_qtensor_bytes(t), t->source_index);
     if (t->is_state)
         printf(", \"next\": %d", t->next);
 }

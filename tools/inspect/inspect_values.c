@@ -50,7 +50,11 @@ static void print_codes(const inspected *x, int index, size_t shown)
            "difference");
     for (size_t i = 0; i < shown; i++) {
         double const value = value_of(t, x->codes[index], i);
-        printf("%6zu %6d %14.8g", i, inspect_code(t, x->codes[index], i), value);
+        printf("%6zu %6d ", i, inspect_code(t, x->codes[index], i));
+        if (inspect_has_scale(t))
+            printf("%14.8g", value);
+        else
+            printf("%14s", "-");
         if (real)
             printf(" %14.8g %12.4g", (double)real[i], value - (double)real[i]);
         printf("\n");
@@ -60,12 +64,14 @@ static void print_codes(const inspected *x, int index, size_t shown)
 static void print_head(const inspected *x, int index)
 {
     const qat_qtensor *t = &x->graph->tensors[index];
-    char dims[64], label[TOOL_LABEL_MAX];
+    char dims[64], label[TOOL_LABEL_MAX], scale[32], range[64];
+    inspect_scale_text(t, scale);
+    inspect_range_text(t, range);
     inspect_dims_text(t, dims, sizeof dims);
     inspect_label(x->graph, index, label);
-    printf("%s %s: %s %s, S %.9g%s, Z %d, range %.6g..%.6g\n", label, tool_shown(t->name),
-           inspect_type_name(t), dims, (double)t->scale, t->channel_scales ? " (per channel)" : "",
-           (int)t->zero_point, (double)t->range_min, (double)t->range_max);
+    printf("%s %s: %s %s, S %s%s, Z %d, range %s\n", label, inspect_name(t->name),
+           inspect_type_name(t), dims, scale, t->channel_scales ? " (per channel)" : "",
+           (int)t->zero_point, range);
     if (!t->data)
         printf("for %s\n", tool_shown(x->sample));
 }
@@ -98,10 +104,10 @@ static void json_codes(const inspected *x, int index, size_t shown)
     printf(", \"codes\": [");
     for (size_t i = 0; i < shown; i++)
         printf("%s%d", i ? ", " : "", inspect_code(t, x->codes[index], i));
-    printf("], \"values\": [");
-    for (size_t i = 0; i < shown; i++)
+    printf(inspect_has_scale(t) ? "], \"values\": [" : "], \"values\": null");
+    for (size_t i = 0; i < shown && inspect_has_scale(t); i++)
         printf("%s%.9g", i ? ", " : "", value_of(t, x->codes[index], i));
-    printf("]");
+    printf(inspect_has_scale(t) ? "]" : "");
     if (x->real[index])
         json_reals("real", x->real[index], shown);
 }
@@ -189,7 +195,7 @@ static void json_param(const qat_named_tensor *p, int64_t limit)
 static void keep_nearer(const char *name, const char *which, const char **best, int *distance)
 {
     int const d = qat_edit_distance(which, name);
-    if (d >= *distance)
+    if (!*name || d >= *distance)
         return;
     *distance = d;
     *best = name;
@@ -207,9 +213,10 @@ static qat_status unknown(const inspected *x, const char *which, qat_error *err)
     for (int i = 0; i < n; i++)
         keep_nearer(params[i].name, which, &best, &distance);
     return qat_fail(err, QAT_ERR_ARGUMENT,
-                    "%s: no tensor %s (there are %d; give an index, a number or a name); the "
-                    "nearest name is %s",
-                    x->path, which, x->graph ? x->graph->n_tensors : 0, best);
+                    "%s: no tensor %s (there are %d; give an index, a number or a name); %s%s",
+                    x->path, which, x->graph ? x->graph->n_tensors : 0,
+                    *best ? "the nearest name is " : "names were left out (qat-export --strip)",
+                    best);
 }
 
 qat_status inspect_print_tensor(inspected *x, const char *which, int64_t limit, bool json,

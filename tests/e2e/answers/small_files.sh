@@ -115,6 +115,29 @@ listing fixed.qm >fixed.txt
 has "names are kept" " stage3/block3/conv2/bias_codes" compact.txt
 same "the compact file keeps every name, scale and range" compact.txt fixed.txt
 
+# ---------------------------------------------------------------- what was left out is not invented
+ranges() { # ranges <.qm>: of the activations: type, shape, S, Z, range
+    "$tools/qat-inspect" "$1" | awk '/^ops, in order/ {exit} $2 ~ /^(input|act|output)$/ {print $3, $4, $5, $6, $7}'
+}
+ranges resnet4int8.qm >ranges.txt
+ranges short4int8.qm >stripped.txt
+has "there are ranges" '^int8 1x32x32x16 [0-9.e-]+ -?[0-9]+ [0-9.e-]+[.][.][0-9.e-]+$' ranges.txt
+same "the ranges of activations, computed of S and Z" ranges.txt stripped.txt
+ranges resnet4uint8.qm >ranges.txt
+ranges short4uint8.qm >stripped.txt
+same "the same of layout uint8" ranges.txt stripped.txt
+check "qat-inspect of a stripped .qm" "$tools/qat-inspect" short4int8.qm
+has "weights have no scale" '^ +t[0-9]+ const +int8:4 +16x3x3x16 +- +0 - +[0-9]+  -$' out.txt
+has "it has no description" '^no description$' out.txt
+weights=$(sed -n 's/^ *\(t[0-9]*\) const *int8:4 .*/\1/p' out.txt | head -n 1)
+check "its weights" "$tools/qat-inspect" short4int8.qm --tensor "$weights"
+has "have codes, and no values" '^ +0 +-?[0-7] +-$' out.txt
+check "its weights as JSON" "$tools/qat-inspect" short4int8.qm --tensor "$weights" --json
+has "are null" '"scale": null, "zero_point": 0, "min": null, "max": null, .*"values": null}$' out.txt
+refuses "an unknown tensor" 2 "names were left out (qat-export --strip)" "$tools/qat-inspect" short4int8.qm --tensor foo
+check "its labels" "$tools/qat-inspect" short4int8.qm --labels
+has "there are none" "the model has no labels" err.txt
+
 # Writers of other tools' formats need the scales of the channels.
 refuses "a stripped .qm as .tflite" 1 "short4int8.qm: cannot be written as .tflite: op 1: the scales of its weights were left out" "$tools/qat-export" short4int8.qm part.tflite
 refuses "a stripped .qm as .onnx" 1 "short4int8.qm: op 1: the scales of its weights were left out" "$tools/qat-export" short4int8.qm part.onnx
