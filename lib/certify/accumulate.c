@@ -141,17 +141,34 @@ static qat_status check_fraction(const struct accumulate *a, const cert_bias *bi
 
 /* ------------------------------------------------------------------ accumulators, biases */
 
-/** max|q - Z_x| sum |w - Z_w| of each channel. */
-static void find_largest(struct accumulate *a)
+/** max|q - Z_x| */
+static int64_t largest_code(const qi_tensor *x)
 {
-    const qi_tensor *x = a->in[X], *w = a->in[WEIGHTS];
-    size_t const count = cert_count(w), channels = (size_t)a->w.channels;
     int32_t lo, hi;
     cert_codes_of(x, &lo, &hi);
     int64_t const below = x->zero_point - lo, above = hi - x->zero_point;
+    return below > above ? below : above;
+}
+
+/** max|q - Z_x| sum |w - Z_w| of each channel. */
+static void find_largest(struct accumulate *a)
+{
+    const qi_tensor *w = a->in[WEIGHTS];
+    size_t const count = cert_count(w), channels = (size_t)a->w.channels;
+    int64_t const most = largest_code(a->in[X]);
     for (size_t i = 0; i < count; i++)
         a->largest[a->w.axis == 0 ? i / (count / channels) : i % channels] +=
-            labs((long)cert_code(w, i) - w->zero_point) * (below > above ? below : above);
+            labs((long)cert_code(w, i) - w->zero_point) * most;
+}
+
+/** Real biases, and what silent channels need. */
+static qat_status find_biases(struct accumulate *a, cert_bias *biases)
+{
+    double const x = (double)cert_scale(a->in[X]);
+    a->w.biases = biases;
+    a->w.bias_unit = ldexp(x, 30 - most_fraction(a));
+    a->w.reach = (double)largest_code(a->in[X]) * x / (double)cert_scale(a->y);
+    return cert_real_biases(a->c, &a->w, biases);
 }
 
 static qat_status refuse_bias(const struct accumulate *a, int channel, double expected)
@@ -191,15 +208,9 @@ static qat_status check_bias(const struct accumulate *a, int channel, const cert
 
 static qat_status check_biases(struct accumulate *a)
 {
-    cert_bias *biases = calloc((size_t)a->w.channels, sizeof *biases);
-    if (!biases)
-        return qat_out_of_memory(a->c->err, "certificate");
-    qat_status st = cert_real_biases(a->c, &a->w, biases);
-    if (!st)
-        st = check_fraction(a, biases);
+    qat_status st = check_fraction(a, a->w.biases);
     for (int i = 0; !st && i < a->w.channels; i++)
-        st = check_bias(a, i, &biases[i]);
-    free(biases);
+        st = check_bias(a, i, &a->w.biases[i]);
     a->c->result->biases += a->w.channels;
     double const product = (double)cert_scale(a->in[X]) * weight_scale(a, 0);
     float const scale = (float)ldexp(product, -a->op->node->fraction);
@@ -321,7 +332,12 @@ static qat_status check_parameters(const struct accumulate *a)
 
 static qat_status check_constants(struct accumulate *a)
 {
-    qat_status st = cert_check_weights(a->c, a->op, &a->w, a->in[WEIGHTS]);
+    cert_bias *biases = calloc((size_t)a->w.channels, sizeof *biases);
+    if (!biases)
+        return qat_out_of_memory(a->c->err, "certificate");
+    qat_status st = find_biases(a, biases);
+    if (!st)
+        st = cert_check_weights(a->c, a->op, &a->w, a->in[WEIGHTS]);
     if (!st)
         st = cert_check_constant(a->c, a->in[BIAS], a->op->name, "bias_codes",
                                  is_wide(a) ? QI_S64 : QI_S32, a->w.channels, 1);
@@ -329,6 +345,8 @@ static qat_status check_constants(struct accumulate *a)
         find_largest(a);
         st = check_biases(a);
     }
+    free(biases);
+    a->w.biases = NULL;
     if (!st)
         st = check_largest(a);
     return st ? st : check_multipliers(a);

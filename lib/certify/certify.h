@@ -277,6 +277,11 @@ typedef struct cert_curve {
 /** NULL: the node is none. */
 const cert_curve *cert_curve_of(const qat_node *node);
 
+typedef struct cert_bias {
+    double real, slack; /* how far the converter's float32 may be from it */
+    float in_float32;   /* the same formula in float32 */
+} cert_bias;
+
 /** Weights and bias of a conv, depthwise conv, fully connected, or of a batch norm of its own. */
 typedef struct cert_weights {
     const qat_node *param; /* NULL: ones */
@@ -285,6 +290,9 @@ typedef struct cert_weights {
     const cert_settings *settings;
     const qat_node *bias, *bn;
     int channels, axis;
+    const cert_bias *biases; /* for silent channels (section 3); NULL: none may be silent */
+    double bias_unit;        /* of such a channel's bias, for a scale of 1 */
+    double reach;            /* codes by which a weight of 1 can move the output */
 } cert_weights;
 
 /** Is it one of the built-in ops that multiply by weights? */
@@ -295,10 +303,6 @@ qat_status cert_check_weights(cert *c, const cert_op *op, const cert_weights *w,
 /** Their real values. values: as many as w->shape says. */
 qat_status cert_folded_weights(cert *c, const cert_weights *w, double *values);
 
-typedef struct cert_bias {
-    double real, slack; /* how far the converter's float32 may be from it */
-    float in_float32;   /* the same formula in float32 */
-} cert_bias;
 /** biases: one for each channel. */
 qat_status cert_real_biases(cert *c, const cert_weights *w, cert_bias *biases);
 

@@ -256,13 +256,11 @@ struct frozen {
     int inputs[3];
 };
 
-/** M of each channel; NULL: out of memory. */
-static double *multipliers_of(const qat_fused_layer *layer, const struct accumulate *a)
+/** M of each channel. */
+static void find_multipliers(const struct accumulate *a, double *m)
 {
-    double *m = qat_arena_array(layer->graph->memory, (size_t)a->channels, sizeof *m);
-    for (int c = 0; m && c < a->channels; c++)
+    for (int c = 0; c < a->channels; c++)
         m[c] = multiplier(a, c);
-    return m;
 }
 
 static qat_status freeze_bias(const qat_fused_layer *layer, struct frozen *z, bool depthwise,
@@ -273,11 +271,18 @@ static qat_status freeze_bias(const qat_fused_layer *layer, struct frozen *z, bo
     memcpy(a.inputs, z->inputs, sizeof z->inputs);
     const qat_qtensor *w = tensor(&a, QAT_IN_WEIGHTS);
     a.channels = w->dims[depthwise ? w->rank - 1 : 0];
-    const double *multipliers = multipliers_of(layer, &a);
+    double *multipliers =
+        qat_arena_array(layer->graph->memory, (size_t)a.channels, sizeof *multipliers);
     if (!multipliers)
         return qat_out_of_memory(err, layer->head->name);
     z->emit.fraction = qat_wanted_fraction(layer->options, layer->profile, fully_connected,
                                            tensor(&a, QAT_IN_X)->bits, w->bits);
+    find_multipliers(&a, multipliers);
+    qat_status const st = qat_silence_channels(layer, z->inputs[QAT_IN_WEIGHTS], depthwise,
+                                               multipliers, z->emit.fraction, err);
+    if (st)
+        return st;
+    find_multipliers(&a, multipliers);
     return qat_freeze_bias(layer, z->inputs[QAT_IN_WEIGHTS], depthwise, multipliers,
                            &z->emit.fraction, &z->inputs[QAT_IN_BIAS], err);
 }

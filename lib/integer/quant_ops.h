@@ -182,6 +182,20 @@ double qat_accumulator_multiplier(float s1, float s2, float s3, bool in_float32)
 /** The same as a profile computes it, of an input in this layout. */
 double qat_layer_multiplier(qat_profile profile, qat_layout layout, bool fully_connected, float s1,
                             float s2, float s3);
+/**
+ * The scale of a channel of weights that do not move its output, and whose bias leaves the
+ * accumulator: with it, and codes of 0, the bias fits (docs/arithmetic.md, section 3). 0: the
+ * channel keeps its weights.
+ * @param bound       of |sum|
+ * @param multiplier  M, of s1 s2
+ * @param fraction    that the layer wants
+ * @param most        of the accumulator
+ */
+float qat_silent_scale(double bias, double s1, float s2, int64_t bound, double multiplier,
+                       int fraction, int64_t most);
+/** Give such channels of a layer's weights this scale, and codes of 0. */
+qat_status qat_silence_channels(const qat_fused_layer *layer, int weights, bool depthwise,
+                                const double *multipliers, int fraction, qat_error *err);
 /** bias / scale to the nearest integer, half away from zero, plus `ties`; limited to +-room. */
 int64_t qat_bias_code(double bias, double scale, int64_t ties, int64_t room);
 /**

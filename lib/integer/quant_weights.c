@@ -9,6 +9,7 @@
 #include "integer/quant_ops.h"
 #include "qat/quantizer.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -244,6 +245,66 @@ static double real_bias(const struct bias_frame *f, int channel)
 {
     return f->layer->bias ? (double)f->layer->bias[channel] : 0.0;
 }
+
+/* ------------------------------------------------------------------ silent channels */
+
+float qat_silent_scale(double bias, double s1, float s2, int64_t bound, double multiplier,
+                       int fraction, int64_t most)
+{
+    double const moved = 0x1p-10; /* codes */
+    int const bits = 30; /* of the bias. Its multiplier, a code's 2^-30, can be stored */
+    bool const fits = fabs(round(bias / (s1 * (double)s2))) <= (double)(most - bound);
+    double const scale = fabs(bias) / ldexp(s1, bits - fraction);
+    bool const is_silent = !fits && multiplier * (double)bound < moved;
+    return is_silent && scale >= (double)FLT_MIN && scale <= (double)FLT_MAX ? (float)scale : 0;
+}
+
+/** Set a channel's codes to 0. */
+static void clear_channel(const qat_qtensor *w, bool depthwise, int channel, int channels)
+{
+    uint8_t *codes = (uint8_t *)w->data;
+    size_t const n = qat_qtensor_count(w) / (size_t)channels;
+    for (size_t i = 0; i < n; i++)
+        codes[depthwise ? i * (size_t)channels + (size_t)channel : (size_t)channel * n + i] =
+            (uint8_t)w->zero_point;
+}
+
+/** The descriptor has the range of the first channel. */
+static void set_channel_scale(qat_qtensor *w, int channel, float scale)
+{
+    w->channel_scales[channel] = scale;
+    if (channel > 0)
+        return;
+    w->range_min = roundf(w->range_min / w->scale) * scale;
+    w->range_max = roundf(w->range_max / w->scale) * scale;
+    w->scale = scale;
+}
+
+qat_status qat_silence_channels(const qat_fused_layer *layer, int weights, bool depthwise,
+                                const double *multipliers, int fraction, qat_error *err)
+{
+    qat_qtensor *w = &layer->graph->tensors[weights];
+    const qat_qtensor *x = &layer->graph->tensors[layer->inputs[0]];
+    int const channels = w->dims[depthwise ? w->rank - 1 : 0];
+    if (!layer->bias || layer->n_bias != channels || w->n_channels != channels)
+        return QAT_OK;
+    int64_t *bounds = qat_arena_array(layer->graph->memory, (size_t)channels, sizeof *bounds);
+    if (!bounds)
+        return qat_out_of_memory(err, layer->head->name);
+    qat_accumulator_bounds(x, w, depthwise, bounds);
+    for (int c = 0; c < channels; c++) {
+        float const scale =
+            qat_silent_scale((double)layer->bias[c], (double)x->scale, w->channel_scales[c],
+                             bounds[c], multipliers[c], fraction, most_of(x));
+        if (scale > 0) {
+            clear_channel(w, depthwise, c, channels);
+            set_channel_scale(w, c, scale);
+        }
+    }
+    return QAT_OK;
+}
+
+/* ------------------------------------------------------------------ bias codes */
 
 int64_t qat_tie_units(double multiplier, int fraction)
 {

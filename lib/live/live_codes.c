@@ -151,14 +151,27 @@ static int64_t largest_sum(const fwd_graph *f, const fwd_layer *l, int channel)
     return sum * (below > above ? below : above);
 }
 
+/** The fractional bits that a layer wants. */
+static int wanted_fraction(const fwd_graph *f, const fwd_layer *l)
+{
+    return qat_wanted_fraction(f->options, f->options->profile, l->fully_connected,
+                               fwd_codes_of(f, l->head->inputs[0])->bits,
+                               qat_weight_bits(l->weights, f->options->layout));
+}
+
+/** Does a bias fit int32 together with any sum? Without a look at the weights. */
+static bool surely_fits(const fwd_layer *l, double bias)
+{
+    enum { MOST_BITS = 16 }; /* of a product */
+    return fabs(bias) < (double)(INT32_MAX - (l->depth << MOST_BITS));
+}
+
 /** Like qat_freeze_bias: sum and bias together fit int32. */
 static int32_t bias_code(const fwd_graph *f, const fwd_layer *l, int c)
 {
-    enum { MOST_BITS = 16 }; /* of a product */
     double const q = l->biases[c], unit = ldexp(1, -l->fraction);
     int64_t const ties = qat_tie_units(l->multipliers[c], l->fraction);
-    if (l->fraction == 0 && q < (double)(INT32_MAX - (l->depth << MOST_BITS)) &&
-        q > -(double)(INT32_MAX - (l->depth << MOST_BITS)))
+    if (l->fraction == 0 && surely_fits(l, q))
         return (int32_t)qat_bias_code(q, unit, ties, INT32_MAX);
     int64_t const sum = largest_sum(f, l, c) * (INT64_C(1) << l->fraction);
     return (int32_t)qat_bias_code(q, unit, ties, INT32_MAX - sum);
@@ -167,25 +180,53 @@ static int32_t bias_code(const fwd_graph *f, const fwd_layer *l, int c)
 /** The fractional bits that export would give a layer with these biases and multipliers. */
 static int fraction_of(const fwd_graph *f, const fwd_layer *l)
 {
-    int fraction = qat_wanted_fraction(f->options, f->options->profile, l->fully_connected,
-                                       fwd_codes_of(f, l->head->inputs[0])->bits,
-                                       qat_weight_bits(l->weights, f->options->layout));
+    int fraction = wanted_fraction(f, l);
     for (int c = 0; fraction > 0 && c < l->channels; c++)
         fraction =
             qat_largest_fraction(fraction, largest_sum(f, l, c), l->biases[c], l->multipliers[c]);
     return fraction;
 }
 
-/** The real numbers of a channel that become integers. */
-static void set_reals_of_channel(fwd_graph *f, fwd_layer *l, int c, double slope, double bias,
-                                 const qat_qparams *p)
+/** M and the bias of a channel whose weights have the scale s2. */
+static void set_reals_of_channel(fwd_graph *f, fwd_layer *l, int c, float s2, double slope,
+                                 double bias, const qat_qparams *p)
 {
     float const s1 = fwd_codes_of(f, l->head->inputs[0])->p.scale;
     double const m = qat_layer_multiplier(f->options->profile, f->options->layout,
-                                          l->fully_connected, s1, l->weight_scales[c], p->scale);
-    l->biases[c] = bias / (sum_scale(f, l, c) * slope);
+                                          l->fully_connected, s1, s2, p->scale);
+    l->biases[c] = bias / ((double)s1 * (double)s2 * slope);
     l->multipliers[c] =
         f->options->profile == QAT_PROFILE_ONNX ? (double)(float)(m * slope) : m * slope;
+}
+
+/** Set the weights' codes and the sums of a channel to 0. */
+static void clear_channel(fwd_layer *l, int c)
+{
+    int32_t *sums = fwd_sums_of(l);
+    size_t const channels = (size_t)l->channels, at = (size_t)c;
+    for (size_t i = 0; i < (size_t)l->depth; i++)
+        l->weight_codes[l->depthwise ? i * channels + at : at * (size_t)l->depth + i] =
+            (uint8_t)l->weight_zero_point;
+    for (size_t i = at; i < qat_shape_count(&l->head->shape); i += channels)
+        sums[i] = 0;
+    l->least[c] = l->least[c] < 0 ? l->least[c] : 0;
+    l->most[c] = l->most[c] > 0 ? l->most[c] : 0;
+}
+
+/** Like qat_silence_channels: is only the bias of a channel left? */
+static void silence_channel(fwd_graph *f, fwd_layer *l, int c, double slope, double bias,
+                            const qat_qparams *p)
+{
+    double const s1 = (double)fwd_codes_of(f, l->head->inputs[0])->p.scale;
+    if (surely_fits(l, l->biases[c]) || !qat_weight_view_of(l->weights).per_channel)
+        return;
+    float const scale =
+        qat_silent_scale(bias, s1 * slope, l->weight_scales[c], largest_sum(f, l, c),
+                         l->multipliers[c], wanted_fraction(f, l), INT32_MAX);
+    if (scale <= 0)
+        return;
+    clear_channel(l, c);
+    set_reals_of_channel(f, l, c, scale, slope, bias, p);
 }
 
 static void set_channel(fwd_graph *f, fwd_layer *l, int c)
@@ -209,7 +250,9 @@ void fwd_set_multipliers(fwd_graph *f, fwd_layer *l, const qat_real *slope, cons
 {
     for (int c = 0; c < l->channels; c++) {
         qat_real const s = slope ? slope[c] : 1, b = bias_of(l, c);
-        set_reals_of_channel(f, l, c, (double)s, (double)(slope ? s * b + offset[c] : b), p);
+        double const bias = (double)(slope ? s * b + offset[c] : b);
+        set_reals_of_channel(f, l, c, l->weight_scales[c], (double)s, bias, p);
+        silence_channel(f, l, c, (double)s, bias, p);
     }
     l->fraction = fraction_of(f, l);
     for (int c = 0; c < l->channels; c++)

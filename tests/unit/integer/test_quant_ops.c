@@ -381,6 +381,60 @@ START_TEST(test_bias)
 }
 END_TEST
 
+/**
+ * A channel whose weights do not move its output, and whose bias does not fit, has codes of 0 and
+ * the scale with which the bias is 2^30. If its weights matter, or its bias fits, it stays as it
+ * is.
+ */
+START_TEST(test_silent_channels)
+{
+    struct fixture f;
+    qat_error err;
+    int weights, bias, fraction = 0;
+    double const multipliers[4] = {1e-12, 1e-12, 0.01, 1e-12};
+    set_up(&f, &schemes[2], "fully_connected", "units=4", QAT_SHAPE(1, 33), QAT_SHAPE(4, 33), 0, 9);
+    ck_assert_int_eq(qat_freeze_weights(&f.layer, f.layer.weights, &weights, &err), QAT_OK);
+    qat_qtensor *w = &f.q->tensors[weights];
+    float before[4];
+    memcpy(before, w->channel_scales, sizeof before);
+    f.layer.n_bias = 4;
+    f.bias[0] = -1e9f; /* silent */
+    f.bias[1] = 1;     /* fits */
+    f.bias[2] = 1e9f;  /* its weights matter */
+    f.bias[3] = 2e9f;  /* silent */
+    ck_assert_int_eq(qat_silence_channels(&f.layer, weights, false, multipliers, 0, &err), QAT_OK);
+    for (int c = 0; c < 4; c++) {
+        bool const silent = c % 3 == 0;
+        float const scale = (float)(fabs((double)f.bias[c]) / ((double)f.in.scale * 0x1p30));
+        bool all = true;
+        for (size_t k = 0; k < 33; k++)
+            all &= difference(w, w->data, (size_t)c * 33 + k) == 0;
+        ck_assert_int_eq(all, silent);
+        ck_assert_float_eq(w->channel_scales[c], silent ? scale : before[c]);
+    }
+    ck_assert_float_eq(w->scale, w->channel_scales[0]);
+    ck_assert_float_eq(w->range_max, 127 * w->scale);
+    ck_assert_int_eq(qat_freeze_bias(&f.layer, weights, false, multipliers, &fraction, &bias, &err),
+                     QAT_OK);
+    const int32_t *codes = f.q->tensors[bias].data;
+    ck_assert_int_lt(abs(codes[0] + (1 << 30)), 1 << 7); /* but for the scale's rounding */
+    ck_assert_int_lt(abs(codes[3] - (1 << 30)), 1 << 7);
+    ck_assert_ptr_nonnull(strstr(f.warning, "layer: 1 biases were clamped"));
+    tear_down(&f);
+}
+END_TEST
+
+/** With fractional bits there is room for these, too. What no float32 holds stays as it is. */
+START_TEST(test_silent_scale)
+{
+    ck_assert_float_eq(qat_silent_scale(1, 1, 1e-12f, 100, 1e-9, 0, INT32_MAX), 0x1p-30f);
+    ck_assert_float_eq(qat_silent_scale(-1, 1, 1e-12f, 100, 1e-9, 15, INT32_MAX), 0x1p-15f);
+    ck_assert_float_eq(qat_silent_scale(1, 1, 1e-12f, 100, 1e-4, 0, INT32_MAX), 0); /* 0.01 codes */
+    ck_assert_float_eq(qat_silent_scale(1, 1, 1e-9f, 100, 1e-9, 0, INT32_MAX), 0);  /* fits */
+    ck_assert_float_eq(qat_silent_scale(1e-29, 1, 1e-40f, 1, 1e-9, 0, INT32_MAX), 0);
+}
+END_TEST
+
 /** A bias with its tie stays within the room on the side where both together lie. */
 START_TEST(test_bias_without_room)
 {
@@ -761,6 +815,8 @@ int main(void)
     tcase_add_test(tc, test_weight_codes);
     tcase_add_test(tc, test_bias);
     tcase_add_test(tc, test_bias_without_room);
+    tcase_add_test(tc, test_silent_channels);
+    tcase_add_test(tc, test_silent_scale);
     tcase_add_test(tc, test_fraction);
     tcase_add_test(tc, test_overflow_is_refused);
     tcase_add_test(tc, test_large_multiplier_of_wide_codes);
