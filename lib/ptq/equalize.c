@@ -64,6 +64,17 @@ static float bias_of(const pair *p, int c)
     return p->bias ? p->bias->inputs[1]->value[c] : 0;
 }
 
+/** Ranges below this share of the largest one are left alone: such weights do nothing. */
+static const double NOTHING = 0x1p-24;
+
+static double largest_of(const double *ranges, int n)
+{
+    double largest = 0;
+    for (int c = 0; c < n; c++)
+        largest = fmax(largest, ranges[c]);
+    return largest;
+}
+
 /**
  * The factors for the channel's own weights and for the weights that read it. If one range is 0,
  * the factor of the other is 0, which is the limit of the formula.
@@ -88,9 +99,15 @@ static void factors(const pair *p, int c, double r1, double r2, double *own, dou
  */
 static double equalize(const pair *p, double *own, double *readers)
 {
+    double const least1 = NOTHING * largest_of(own, p->channels);
+    double const least2 = NOTHING * largest_of(readers, p->channels);
     double moved = 0;
     for (int c = 0; c < p->channels; c++) {
-        factors(p, c, own[c], readers[c], &own[c], &readers[c]);
+        double const r1 = own[c], r2 = readers[c];
+        own[c] = readers[c] = 1;
+        if ((r1 > 0 && r1 < least1) || (r2 > 0 && r2 < least2))
+            continue;
+        factors(p, c, r1, r2, &own[c], &readers[c]);
         if (own[c] > 0 && readers[c] > 0)
             moved = fmax(moved, fabs(log(readers[c])));
         if (p->bias)
@@ -110,19 +127,19 @@ static double equalize(const pair *p, double *own, double *readers)
 
 /**
  * The largest range of an output channel of a pair's first layer divided by its smallest that is
- * not 0; the worst of all pairs.
+ * equalized; the worst of all pairs.
  */
 static double worst_ratio(const pairs *all)
 {
     double worst = 1;
     for (int k = 0; k < all->count; k++) {
         const pair *p = &all->items[k];
-        double largest = 0, smallest = INFINITY;
         measure(p, all->ranges, all->ranges + p->channels);
-        for (int c = 0; c < p->channels; c++) {
-            largest = fmax(largest, all->ranges[c]);
-            smallest = all->ranges[c] > 0 ? fmin(smallest, all->ranges[c]) : smallest;
-        }
+        double const largest = largest_of(all->ranges, p->channels);
+        double smallest = largest;
+        for (int c = 0; c < p->channels; c++)
+            if (all->ranges[c] > 0 && all->ranges[c] >= NOTHING * largest)
+                smallest = fmin(smallest, all->ranges[c]);
         worst = largest > 0 ? fmax(worst, largest / smallest) : worst;
     }
     return worst;

@@ -161,6 +161,28 @@ START_TEST(test_equalize_dead_channels)
 }
 END_TEST
 
+/** Weights that do nothing beside a bias are left alone, and count in no ratio. */
+START_TEST(test_equalize_tiny_channels)
+{
+    qat_error err;
+    qat_equalized result;
+    ptq_build_network("relu");
+    ptq_make_folded();
+    qat_node *w1 = qat_graph_find(folded, "conv3/weights"),
+             *w2 = qat_graph_find(folded, "fc/weights");
+    qat_node *b = qat_graph_find(folded, "conv3/offset")->inputs[1];
+    for (int i = 0; i < 6; i++)
+        w1->value[0 * 6 + i] *= 1e-30f;
+    b->value[0] = 0.5f;
+    float const read = w2->value[0];
+    MUST(qat_equalize(folded, &result, &err));
+    ck_assert_double_lt(range_of("conv3", 0, 0), 1e-25); /* the layer before may scale its inputs */
+    ck_assert_float_eq(b->value[0], 0.5f);
+    ck_assert_float_eq(w2->value[0], read);
+    ck_assert_double_lt(result.worst_ratio, 1e6);
+}
+END_TEST
+
 /** Two readers, an output in between, and a sum: in none of these cases is there a pair. */
 START_TEST(test_no_pairs)
 {
@@ -186,6 +208,7 @@ int main(void)
     tcase_add_checked_fixture(tc, ptq_setup, ptq_teardown);
     tcase_add_test(tc, test_fold);
     tcase_add_test(tc, test_fold_odd_ones);
+    tcase_add_test(tc, test_equalize_tiny_channels);
     tcase_add_test(tc, test_equalize_by_hand);
     tcase_add_test(tc, test_equalize_network);
     tcase_add_test(tc, test_equalize_relu6);
