@@ -252,7 +252,7 @@ float qat_silent_scale(double bias, double s1, float s2, int64_t bound, double m
                        int fraction, int64_t most)
 {
     double const moved = 0x1p-10; /* codes */
-    int const bits = 30; /* of the bias. Its multiplier, a code's 2^-30, can be stored */
+    int const bits = 30;          /* of the bias. Its multiplier, a code's 2^-30, can be stored */
     bool const fits = fabs(round(bias / (s1 * (double)s2))) <= (double)(most - bound);
     double const scale = fabs(bias) / ldexp(s1, bits - fraction);
     bool const is_silent = !fits && multiplier * (double)bound < moved;
