@@ -130,18 +130,23 @@ START_TEST(test_equalize_relu6)
 }
 END_TEST
 
+/** The folded network, with the weights of conv3's channel 0 multiplied by a factor. */
+static void build_with_channel_0_times(float factor)
+{
+    ptq_build_network("relu");
+    ptq_make_folded();
+    for (int i = 0; i < 6; i++)
+        qat_graph_find(folded, "conv3/weights")->value[i] *= factor;
+}
+
 /** A channel that is always 0, read by an outlier; and one that nobody reads. */
 START_TEST(test_equalize_dead_channels)
 {
     qat_error err;
     qat_equalized result;
-    ptq_build_network("relu");
-    ptq_make_folded();
-    qat_node *w1 = qat_graph_find(folded, "conv3/weights"),
-             *w2 = qat_graph_find(folded, "fc/weights");
+    build_with_channel_0_times(0);
+    qat_node *w2 = qat_graph_find(folded, "fc/weights");
     qat_node *b = qat_graph_find(folded, "conv3/offset")->inputs[1];
-    for (int i = 0; i < 6; i++)
-        w1->value[0 * 6 + i] = 0;
     b->value[0] = -1;
     w2->value[0] = 1000; /* reads channel 0 */
     for (size_t i = 2; i < qat_shape_count(&w2->shape); i += 4)
@@ -166,13 +171,9 @@ START_TEST(test_equalize_tiny_channels)
 {
     qat_error err;
     qat_equalized result;
-    ptq_build_network("relu");
-    ptq_make_folded();
-    qat_node *w1 = qat_graph_find(folded, "conv3/weights"),
-             *w2 = qat_graph_find(folded, "fc/weights");
+    build_with_channel_0_times(1e-30f);
+    qat_node *w2 = qat_graph_find(folded, "fc/weights");
     qat_node *b = qat_graph_find(folded, "conv3/offset")->inputs[1];
-    for (int i = 0; i < 6; i++)
-        w1->value[0 * 6 + i] *= 1e-30f;
     b->value[0] = 0.5f;
     float const read = w2->value[0];
     MUST(qat_equalize(folded, &result, &err));
