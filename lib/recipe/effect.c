@@ -259,15 +259,32 @@ static bool crops_parts(const qat_recipe *r)
     return r->data.crop_area.v[0] < 1;
 }
 
+/** Asks something of one entry of a [quant.layer] section. */
+typedef bool entry_test(const qat_recipe *r, const void *context, const char *key,
+                        const char *value);
+
+/** Is it so for any entry of any [quant.layer] section? */
+static bool any_layer_entry(const qat_recipe *r, entry_test *is_so, const void *context)
+{
+    bool found = false;
+    for (int i = 0; i < r->n_quant_layers; i++)
+        for (int k = 0; k < r->quant_layers[i].n_entries; k++)
+            found |= is_so(r, context, r->quant_layers[i].entries[k].key,
+                           r->quant_layers[i].entries[k].value);
+    return found;
+}
+
+static bool is_inq(const qat_recipe *r, const void *context, const char *key, const char *value)
+{
+    return !strcmp(value, "inq");
+}
+
 /** Does inq quantize some weights, of the network or of a section? */
 static bool has_inq(const qat_recipe *r)
 {
     const char *name = r->quant.weight_ranges;
-    bool found = !strcmp(strcmp(name, "auto") ? name : r->quant.ranges, "inq");
-    for (int i = 0; i < r->n_quant_layers; i++)
-        for (int k = 0; k < r->quant_layers[i].n_entries; k++)
-            found |= !strcmp(r->quant_layers[i].entries[k].value, "inq");
-    return found;
+    return !strcmp(strcmp(name, "auto") ? name : r->quant.ranges, "inq") ||
+           any_layer_entry(r, is_inq, NULL);
 }
 
 /** Names of a plugin's quantizers are not known here: their ranges may be learned. */
@@ -281,15 +298,17 @@ static bool is_learned(const char *ranges)
     return learned;
 }
 
+static bool are_learned(const qat_recipe *r, const void *context, const char *key,
+                        const char *value)
+{
+    return strstr(key, "ranges") && is_learned(value);
+}
+
 static bool learns_ranges(const qat_recipe *r)
 {
-    bool found = is_learned(r->quant.ranges) || is_learned(r->quant.weight_ranges) ||
-                 is_learned(r->quant.activation_ranges);
-    for (int i = 0; i < r->n_quant_layers; i++)
-        for (int k = 0; k < r->quant_layers[i].n_entries; k++)
-            found |= strstr(r->quant_layers[i].entries[k].key, "ranges") &&
-                     is_learned(r->quant_layers[i].entries[k].value);
-    return r->quant.enabled && found;
+    return r->quant.enabled &&
+           (is_learned(r->quant.ranges) || is_learned(r->quant.weight_ranges) ||
+            is_learned(r->quant.activation_ranges) || any_layer_entry(r, are_learned, NULL));
 }
 
 static bool freezes(const qat_recipe *r)
@@ -297,18 +316,25 @@ static bool freezes(const qat_recipe *r)
     return r->quant.freeze_threshold > 0;
 }
 
+/** Ranges that a key other than `ranges` can give, and a question about them. */
+struct some_ranges {
+    const char *key;
+    bool (*is_one)(const char *ranges);
+};
+
+static bool are_others(const qat_recipe *r, const void *context, const char *key, const char *value)
+{
+    const struct some_ranges *s = context;
+    return (!strcmp(key, s->key) || !strcmp(key, "ranges")) && !s->is_one(value);
+}
+
 /** Are some ranges of the network, or of a section, others than these? */
 static bool has_other_ranges(const qat_recipe *r, const char *own, const char *key,
                              bool (*is_one)(const char *ranges))
 {
-    bool found = !is_one(strcmp(own, "auto") ? own : r->quant.ranges);
-    for (int i = 0; i < r->n_quant_layers; i++)
-        for (int k = 0; k < r->quant_layers[i].n_entries; k++) {
-            const char *name = r->quant_layers[i].entries[k].key;
-            found |= (!strcmp(name, key) || !strcmp(name, "ranges")) &&
-                     !is_one(r->quant_layers[i].entries[k].value);
-        }
-    return found;
+    struct some_ranges const s = {key, is_one};
+    return !is_one(strcmp(own, "auto") ? own : r->quant.ranges) ||
+           any_layer_entry(r, are_others, &s);
 }
 
 static bool has_fixed_bits(const char *ranges)
@@ -331,43 +357,41 @@ static bool quantizes_activations(const qat_recipe *r)
     return has_other_ranges(r, r->quant.activation_ranges, "activation_ranges", is_none);
 }
 
+static bool may_freeze(const qat_recipe *r, const void *context, const char *key, const char *value)
+{
+    return !strcmp(key, "weight_bits") && atoi(value) <= r->quant.freeze_bits;
+}
+
 /** Do some weights have so few bits that they may be frozen? */
 static bool has_few_bits(const qat_recipe *r)
 {
-    bool found = r->quant.weight_bits <= r->quant.freeze_bits;
-    for (int i = 0; i < r->n_quant_layers; i++)
-        for (int k = 0; k < r->quant_layers[i].n_entries; k++)
-            found |= !strcmp(r->quant_layers[i].entries[k].key, "weight_bits") &&
-                     atoi(r->quant_layers[i].entries[k].value) <= r->quant.freeze_bits;
-    return found;
+    return r->quant.weight_bits <= r->quant.freeze_bits || any_layer_entry(r, may_freeze, NULL);
 }
 
-/** Does [quant], or a section, have fewer bits under one of these keys than a schedule begins with?
- */
-static bool has_fewer_bits(const qat_recipe *r, const char *schedule, int64_t bits,
-                           const char *const keys[2])
+/** A schedule of bits, and the keys of the bits with which it ends. */
+struct bits_schedule {
+    const char *text, *keys[2];
+};
+
+static bool has_fewer(const qat_recipe *r, const void *context, const char *key, const char *value)
 {
-    bool found = atoi(schedule) > bits;
-    for (int i = 0; i < r->n_quant_layers; i++)
-        for (int k = 0; k < r->quant_layers[i].n_entries; k++) {
-            const char *key = r->quant_layers[i].entries[k].key;
-            found |= (!strcmp(key, keys[0]) || !strcmp(key, keys[1])) &&
-                     atoi(r->quant_layers[i].entries[k].value) < atoi(schedule);
-        }
-    return found;
+    const struct bits_schedule *s = context;
+    return (!strcmp(key, s->keys[0]) || !strcmp(key, s->keys[1])) && atoi(value) < atoi(s->text);
 }
 
+/** Does [quant], or a section, have fewer bits than the schedule begins with? */
 static bool lowers_weights(const qat_recipe *r)
 {
-    static const char *const keys[] = {"weight_bits", "weight_bits"};
-    return has_fewer_bits(r, r->quant.weight_bits_schedule, r->quant.weight_bits, keys);
+    struct bits_schedule const s = {r->quant.weight_bits_schedule, {"weight_bits", "weight_bits"}};
+    return r->quant.weight_bits < atoi(s.text) || any_layer_entry(r, has_fewer, &s);
 }
 
 static bool lowers_activations(const qat_recipe *r)
 {
-    static const char *const keys[] = {"activation_bits", "input_bits"};
+    struct bits_schedule const s = {r->quant.activation_bits_schedule,
+                                    {"activation_bits", "input_bits"}};
     int64_t const a = r->quant.activation_bits, in = r->quant.input_bits;
-    return has_fewer_bits(r, r->quant.activation_bits_schedule, in && in < a ? in : a, keys);
+    return (in && in < a ? in : a) < atoi(s.text) || any_layer_entry(r, has_fewer, &s);
 }
 
 static bool has_budget(const qat_recipe *r)
