@@ -116,8 +116,9 @@ has "names are kept" " stage3/block3/conv2/bias_codes" compact.txt
 same "the compact file keeps every name, scale and range" compact.txt fixed.txt
 
 # ---------------------------------------------------------------- what was left out is not invented
-ranges() { # ranges <.qm>: of the activations: type, shape, S, Z, range
-    "$tools/qat-inspect" "$1" | awk '/^ops, in order/ {exit} $2 ~ /^(input|act|output)$/ {print $3, $4, $5, $6, $7}'
+ranges() { # ranges <.qm>: of the activations: type, shape, S, Z, range of four digits: S (q - Z) is rounded once more
+    "$tools/qat-inspect" "$1" | awk '/^ops, in order/ {exit}
+        $2 ~ /^(input|act|output)$/ {split($7, end, /[.][.]/); printf "%s %s %s %s %.4g..%.4g\n", $3, $4, $5, $6, end[1], end[2]}'
 }
 ranges resnet4int8.qm >ranges.txt
 ranges short4int8.qm >stripped.txt
