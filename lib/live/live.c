@@ -200,18 +200,32 @@ static bool is_simulated(const fwd_graph *f, const fwd_layer *l)
     return is_late(l->output);
 }
 
+/**
+ * Make the codes of a layer that the float forward has simulated, with integers. False: there are
+ * none for the scales of this step (hard_swish of profile tflite has none for some). Export would
+ * refuse them too, but later steps have others. A layer that no scales suit is an error.
+ */
+static bool has_integers(fwd_graph *f, fwd_layer *l, const qat_qparams *p)
+{
+    qat_error err = {0};
+    if (l->kind == FWD_ACCUMULATE)
+        return true;
+    qat_status const st = fwd_other(f, l, p, &err);
+    if (st == QAT_ERR_UNSUPPORTED && l->freezes)
+        return false;
+    if (st)
+        failed(f, &err);
+    return true;
+}
+
 /** The float forward has run: replace its values by codes. */
 static void end_layer(fwd_graph *f, fwd_layer *l)
 {
-    qat_error err = {0};
     const qat_qparams *p = params_of(l->output);
-    if (is_simulated(f, l)) {
+    if (is_simulated(f, l) || !has_integers(f, l, p))
         fwd_encode(f, l->output, p);
-        return;
-    }
-    if (l->kind != FWD_ACCUMULATE && fwd_other(f, l, p, &err))
-        failed(f, &err);
-    show(f, l);
+    else
+        show(f, l);
 }
 
 /** An op that passes codes on. A dropout scales the values that it keeps. */
@@ -315,6 +329,7 @@ static qat_status rehearse(fwd_graph *f, int differ, qat_error *err)
             st = fwd_reserve_sums(f, l) ? QAT_OK : qat_out_of_memory(err, l->head->name);
         else if (l->kind == FWD_OTHER || l->kind == FWD_REQUANTIZE)
             st = fwd_rehearse_other(f, l, err);
+        l->freezes |= !st;
     }
     return st == QAT_ERR_NOMEM ? st : QAT_OK;
 }

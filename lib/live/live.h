@@ -60,6 +60,7 @@ typedef struct fwd_layer {
     qat_node *head, *bias, *bn, *output; /* output: the fake_quant; PASS: the op */
     const qat_node *activation;          /* the last activation, or NULL */
     float act_min, act_max;
+    bool freezes; /* OTHER, REQUANTIZE: it froze on the grids of the rehearsal */
     /* ACCUMULATE: */
     const qat_node *weights; /* fake_quant_weights */
     bool depthwise, fully_connected;

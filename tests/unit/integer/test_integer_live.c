@@ -440,7 +440,6 @@ START_TEST(test_gradients_from_codes_alone)
 }
 END_TEST
 
-/** Settings that integers cannot compute are refused. The message names the key. */
 /** The gradients of learned ranges after some steps: of the activation, and of all weights. */
 static int learned_gradients(qat_forward forward, int number, float *to)
 {
@@ -491,6 +490,59 @@ START_TEST(test_gradients_of_learned_ranges)
 }
 END_TEST
 
+/* ------------------------------------------------------------------ scales without integers */
+
+enum { FEW = 50 };
+
+/** In profile tflite, hard_swish needs an output that is not far finer than its input: from `from`
+ * to `to`, three steps. */
+static void swish(struct net *n, const qat_quant_options *o, float from, float to)
+{
+    qat_error err;
+    ck_assert_int_eq(qat_registry_create(&n->registry, &err), QAT_OK);
+    ck_assert_int_eq(qat_graph_create(&n->plain, n->registry, &err), QAT_OK);
+    qat_node *y = qat_apply1(n->plain, "hard_swish", "swish", "",
+                             qat_graph_input(n->plain, "x", QAT_SHAPE(BATCH, FEW)));
+    qat_graph_output(n->plain, y);
+    qat_apply1(n->plain, "l2_loss", "loss", "", y);
+    ck_assert_int_eq(qat_create_training_graph(&n->training, n->plain, o, &err), QAT_OK);
+    ck_assert_int_eq(qat_graph_plan(n->training, BATCH, QAT_PLAN_TRAIN_KEEP, &err), QAT_OK);
+    for (int step = 0; step < 3; step++) {
+        qat_run const run = {.mode = QAT_MODE_TRAIN, .step = step};
+        for (int i = 0; i < BATCH * FEW; i++)
+            value(n, "x")[i] = from + (to - from) * (float)i / (BATCH * FEW - 1);
+        qat_graph_forward(n->training, &run);
+        ck_assert_msg(!qat_graph_run_status(n->training, &err), "%s", err.message);
+        qat_graph_backward(n->training, qat_graph_find(n->training, "loss"), &run);
+        qat_graph_update(n->training, &run);
+    }
+}
+
+/** Values just above -3 have such an output. These steps have the codes of the simulation. */
+START_TEST(test_scales_without_integers_are_simulated)
+{
+    struct net n = {0}, same = {0};
+    qat_qparams p;
+    qat_quant_options o = options_of(false, QAT_LAYOUT_INT8);
+    o.profile = QAT_PROFILE_TFLITE;
+    o.input_min = -6;
+    o.input_max = 6;
+    swish(&n, &o, -2.97f, -2.96f);
+    o.forward = QAT_FORWARD_SIMULATED;
+    swish(&same, &o, -2.97f, -2.96f);
+    const qat_node *y = qat_graph_output_at(n.training, 0);
+    const uint8_t *codes = qat_integer_codes(y, &p);
+    ck_assert_ptr_nonnull(codes);
+    ck_assert_msg((double)p.scale < 12.0 / 255 / 128, "scale %g has integers", (double)p.scale);
+    ck_assert_mem_eq(y->value, qat_graph_output_at(same.training, 0)->value,
+                     BATCH * FEW * sizeof(float));
+    for (int i = 0; i < BATCH * FEW; i++)
+        ck_assert_int_eq((int8_t)codes[i], lrintf(y->value[i] / p.scale) + p.zero_point);
+    tear_down(&same);
+    tear_down(&n);
+}
+END_TEST
+
 static void refuse(const qat_quant_options *o, const char *message)
 {
     struct net n = {0};
@@ -505,6 +557,7 @@ static void refuse(const qat_quant_options *o, const char *message)
     tear_down(&n);
 }
 
+/** Settings that integers cannot compute are refused. The message names the key. */
 START_TEST(test_refused)
 {
     qat_quant_options plain = qat_quant_defaults(), o;
@@ -543,6 +596,7 @@ int main(void)
     tcase_add_test(tcase, test_a_step_on_integers_takes_less_memory);
     tcase_add_test(tcase, test_gradients_from_codes_alone);
     tcase_add_loop_test(tcase, test_gradients_of_learned_ranges, 0, 16);
+    tcase_add_test(tcase, test_scales_without_integers_are_simulated);
     tcase_add_test(tcase, test_refused);
     suite_add_tcase(suite, tcase);
     return test_run_suite(suite);
