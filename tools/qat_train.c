@@ -328,6 +328,23 @@ static void print_costs(const qat_layer_cost *costs, int count, const qat_networ
         "RAM: 8-bit activations alive at once, without alignment and the kernels' scratch\n");
 }
 
+/** Print the size of the .qm, or why it is not known. Fails if training would fail, too. */
+static qat_status print_file(const qat_recipe *recipe, const qat_plugins *opened,
+                             const qat_graph *graph, const qat_input_info *input, qat_error *err)
+{
+    int64_t bytes;
+    qat_status const st = qat_device_qm_bytes_of(&bytes, recipe, opened, graph, input, err);
+    if (st == QAT_ERR_ARGUMENT)
+        return st;
+    if (st)
+        printf("as a .qm: not known: %s\n", tool_shown(err->message));
+    else
+        printf("as a .qm with the recipe's bits: %lld bytes, without description, labels and known "
+               "answer\n",
+               (long long)bytes);
+    return QAT_OK;
+}
+
 /** Print what a device needs in all, or why that is not known. Fails if training would fail, too.
  */
 static qat_status print_needs(const qat_recipe *recipe, const qat_plugins *opened,
@@ -343,6 +360,9 @@ static qat_status print_needs(const qat_recipe *recipe, const qat_plugins *opene
         printf("as C source: not known: %s\n", tool_shown(err->message));
     else
         tool_print_c_sizes(&sizes, &preprocessing);
+    st = print_file(recipe, opened, graph, input, err);
+    if (st)
+        return st;
     st = qat_device_needs_of(&needs, recipe, opened, graph, input, err);
     if (st == QAT_ERR_ARGUMENT)
         return st;

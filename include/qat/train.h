@@ -251,6 +251,15 @@ typedef struct qat_device_needs {
 qat_status qat_device_needs_of(qat_device_needs *needs, const qat_recipe *recipe,
                                const qat_plugins *plugins, const qat_graph *network,
                                const qat_input_info *input, qat_error *err);
+/**
+ * The bytes of the .qm that an export of the trained network writes with its weights packed to the
+ * recipe's bits, without description, labels and a known-answer test. (It may write fewer: if a
+ * requantization becomes redundant after training, or if a layer's trained weights have so few
+ * different codes that these are listed.)
+ */
+qat_status qat_device_qm_bytes_of(int64_t *qm_bytes, const qat_recipe *recipe,
+                                  const qat_plugins *plugins, const qat_graph *network,
+                                  const qat_input_info *input, qat_error *err);
 /** The same for the network as C source: what qat_c_measure says of the trained network's export.
  */
 qat_status qat_device_c_sizes_of(qat_c_sizes *sizes, const qat_recipe *recipe,

@@ -10,6 +10,7 @@
 #include "task/task.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /** Set ranges from one sample with all values from the input's least to its largest. */
 static qat_status calibrate(qat_graph *eval, const qat_input_info *input, qat_error *err)
@@ -113,8 +114,33 @@ static qat_status open_file(qi_host **host, int64_t *qm_bytes, const qat_qgraph 
     return st;
 }
 
+/** Do weights by this quantizer have codes of their own, as many as their rule says? */
+static bool is_scheme(const char *weight_ranges)
+{
+    static const char *const schemes[] = {"bwn", "twn", "dorefa", "weight_norm", "apot"};
+    bool found = false;
+    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
+        found |= strcmp(weight_ranges, schemes[i]) == 0;
+    return found;
+}
+
+/** Observed ranges, but weights keep their scheme. */
+static qat_quant_options observed_with_schemes(const qat_quant_options *options)
+{
+    qat_quant_options o = qat_quant_observed(options);
+    if (is_scheme(options->weight_ranges))
+        strcpy(o.weight_ranges, options->weight_ranges);
+    for (int i = 0; i < o.n_layers; i++) {
+        const char *ranges = options->layers[i].weight_ranges;
+        if (*ranges)
+            strcpy(o.layers[i].weight_ranges, is_scheme(ranges) ? ranges : "ema");
+    }
+    return o;
+}
+
+/** schemes: do weights keep theirs? Otherwise they have the bits that are asked for. */
 static qat_status freeze(qat_qgraph **graph, const qat_recipe *recipe, const qat_graph *network,
-                         const qat_input_info *input, qat_error *err)
+                         const qat_input_info *input, bool schemes, qat_error *err)
 {
     qat_quant_options options;
     qat_graph *eval = NULL;
@@ -123,7 +149,7 @@ static qat_status freeze(qat_qgraph **graph, const qat_recipe *recipe, const qat
     if (!st)
         st = qat_check_integers(network, &options, err);
     if (!st) {
-        options = qat_quant_observed(&options);
+        options = schemes ? observed_with_schemes(&options) : qat_quant_observed(&options);
         st = make_eval(&eval, network, &options, input, err);
     }
     if (!st)
@@ -144,7 +170,7 @@ static qat_status open_plain(qi_host **host, const qat_recipe *recipe, const qat
     qat_qgraph *graph = NULL;
     int64_t bytes;
     *host = NULL;
-    qat_status st = freeze(&graph, recipe, network, input, err);
+    qat_status st = freeze(&graph, recipe, network, input, false, err);
     if (!st)
         st = open_file(host, &bytes, graph, &metadata, qat_plugins_kernels(plugins), err);
     qat_qgraph_free(graph);
@@ -163,6 +189,22 @@ qat_status qat_device_needs_of(qat_device_needs *needs, const qat_recipe *recipe
         *needs = (qat_device_needs){(int64_t)sizes.arena, (int64_t)sizes.model};
     }
     qi_host_close(host);
+    return st;
+}
+
+qat_status qat_device_qm_bytes_of(int64_t *qm_bytes, const qat_recipe *recipe,
+                                  const qat_plugins *plugins, const qat_graph *network,
+                                  const qat_input_info *input, qat_error *err)
+{
+    qat_qm_metadata const metadata = {.description = ""};
+    qat_qgraph *graph = NULL;
+    qi_host *host = NULL;
+    *qm_bytes = 0;
+    qat_status st = freeze(&graph, recipe, network, input, true, err);
+    if (!st)
+        st = open_file(&host, qm_bytes, graph, &metadata, qat_plugins_kernels(plugins), err);
+    qi_host_close(host);
+    qat_qgraph_free(graph);
     return st;
 }
 
@@ -216,7 +258,7 @@ qat_status qat_device_file_of(int64_t *qm_bytes, const qat_recipe *recipe,
     no_answers answers = {0};
     qi_host *host = NULL;
     *qm_bytes = 0;
-    qat_status st = freeze(&graph, recipe, network, input, err);
+    qat_status st = freeze(&graph, recipe, network, input, false, err);
     if (!st && !make_no_answers(&answers, graph))
         st = qat_out_of_memory(err, "costs");
     metadata.kat_inputs = answers.inputs;

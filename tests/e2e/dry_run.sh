@@ -16,6 +16,7 @@ agrees() { # agrees <name> <recipe> <settings...>
     # shellcheck disable=SC2086
     check "$name: dry run" "$tools/qat-train" "$recipe" --dry-run ${plugin:+--plugin "$plugin"} "$@"
     said=$(sed -n 's/^RAM on a device: [0-9]* bytes: device arena \([0-9]*\) bytes, model memory \([0-9]*\) bytes$/\1 \2/p' out.txt)
+    flash=$(sed -n "s/^as a \\.qm with the recipe's bits: \\([0-9]*\\) bytes, .*/\\1/p" out.txt)
     sum=$(sed -n 's/^RAM on a device: \([0-9]*\) bytes.*/\1/p' out.txt)
     check "$name: training" "$tools/qat-train" "$recipe" --out "run-$name" "$@"
     # shellcheck disable=SC2086
@@ -29,6 +30,13 @@ agrees() { # agrees <name> <recipe> <settings...>
     else
         not_ok "$name: --dry-run says '$said', in all '$sum'; after training '$arena $memory'"
     fi
+    # shellcheck disable=SC2086
+    check "$name: its file alone" "$tools/qat-export" "$name.qm" "$name-alone.qm" --strip=description,labels,test \
+        ${plugin:+--plugin "$plugin"}
+    bytes=$(wc -c <"$name-alone.qm")
+    if [ "$flash" = "$bytes" ]; then ok "$name: a .qm of $bytes bytes, as after training"; else
+        not_ok "$name: --dry-run says a .qm of '$flash' bytes; after training $bytes"
+    fi
 }
 
 plugin=
@@ -36,6 +44,10 @@ agrees quickstart "$recipes/quickstart.ini"
 agrees tflite "$recipes/quickstart.ini" --set quant.layout=int8 --set quant.profile=tflite --set model.output=softmax
 agrees wide "$recipes/quickstart.ini" --set quant.activation_bits=16 --set quant.layout=int8 --set quant.profile=tflite
 agrees four_bits "$recipes/quickstart.ini" --set quant.weight_bits=4 --set quant.activation_bits=4
+for scheme in bwn twn dorefa weight_norm apot; do
+    agrees "$scheme" "$recipes/quickstart.ini" --set quant.layout=int8 --set quant.weight_bits=3 --set quant.weight_ranges=$scheme \
+        --set "quant.layer @last.weight_ranges=tqt" --set "quant.layer @last.weight_bits=5"
+done
 printf '[data]\nkind = shapes\n[model]\narch = mobilenet_v2\nmultiplier = 0.35\n' >mobilenet.ini
 agrees mobilenet mobilenet.ini
 printf '[data]\nkind = shapes\n[model]\narch = inception_small\n' >inception.ini

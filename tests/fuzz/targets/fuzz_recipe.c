@@ -80,6 +80,7 @@ static void ask_network(const qat_recipe *r, qat_graph *graph, const qat_input_i
     qat_layer_cost *costs = NULL;
     qat_device_needs needs;
     qat_error err = {0};
+    int64_t bytes;
     int count = 0;
     fuzz_require(qat_network_costs(graph, (qat_layout)r->quant.layout, &costs, &count, &err) ==
                      QAT_OK,
@@ -88,9 +89,12 @@ static void ask_network(const qat_recipe *r, qat_graph *graph, const qat_input_i
                      costs[count - 1].ram >= 0,
                  "costs are not negative");
     free(costs);
-    if (fuzz_network_is_small(graph))
+    if (fuzz_network_is_small(graph)) {
+        fuzz_check_status(qat_device_qm_bytes_of(&bytes, r, fuzz_no_plugins(), graph, input, &err),
+                          &err);
         fuzz_check_status(qat_device_needs_of(&needs, r, fuzz_no_plugins(), graph, input, &err),
                           &err);
+    }
     fuzz_check_status(qat_freeze_params(graph, r->train.freeze, &log, &err), &err);
 }
 
