@@ -2,7 +2,7 @@
 # CIFAR-10 in few bits: ResNet-20, MobileNet v1 0.5 and MLPerf Tiny's ResNet-8, with the recipes of recipes/few_bits. Each
 # network is trained in float. `control` trains it on in float, for as many epochs as the fine-tuning has: what quantization
 # costs is the difference to the control. The first and the last layer have 8 bits; `all` has few bits there too. The integer
-# engine runs each .qm over all test pictures; `simulated` is the accuracy of the float32 simulation that was trained. The
+# engine runs each .qm over all test pictures; the table has how far that is from a float32 simulation. The
 # command prints a table, what is expected and whether it is kept, and how long the rest will take. OUT/table.md and
 # OUT/table.json hold the same after every step. What is finished is not repeated, and an interrupted training continues. The
 # exit status is 1 if an expectation is broken. --only takes the beginning of rows: resnet20, or "resnet20 qat 2 2" after
