@@ -99,15 +99,21 @@ static bool find_driver(fwd_fast *o)
     return o->fast != NULL;
 }
 
-/** Make the tables of this step if the op looks answers up. Returns false if out of memory. */
+/**
+ * Make what the driver needs in this step, such as tables of answers. For a few values that is not
+ * worth its time if the driver can do without. Returns false if out of memory.
+ */
 static bool pack(fwd_fast *o)
 {
+    enum { FEW_VALUES = 4096 };
     const qi_isa *isa = o->call.isa;
     if (!o->fast->packed_bytes)
         return true;
     size_t const bytes = o->fast->packed_bytes(isa, &o->model, &o->node) + QI_SLACK;
     void *packed = qat_arena_take(o->f->frozen->memory, bytes);
-    if (packed)
+    if (packed && o->fast->zeros_do && o->model.tensors[o->output].bytes < FEW_VALUES)
+        memset(packed, 0, bytes);
+    else if (packed)
         o->fast->pack(isa, &o->model, &o->node, packed);
     o->call.packed = packed;
     return packed;

@@ -211,6 +211,7 @@ static void run(const qi_fast_call *call, int32_t index)
                                   .accepts = accepts,                                              \
                                   .packed_bytes = packed_bytes,                                    \
                                   .pack = pack,                                                    \
+                                  .zeros_do = 1, /* has_line = 0 */                                \
                                   .tiles = tiles,                                                  \
                                   .run = run,                                                      \
                                   .in_place = 1}

@@ -70,6 +70,9 @@ typedef struct qi_fast {
     /** Bytes that pack fills. NULL: there is nothing to pack. */
     size_t (*packed_bytes)(const qi_isa *isa, const qi_model *model, const qi_node *node);
     void (*pack)(const qi_isa *isa, const qi_model *model, const qi_node *node, void *packed);
+    /** Nonzero: zeros in the place of what pack makes give the same codes. pack takes the time of
+     * some thousand of them. */
+    int zeros_do;
     /** The matrix product (gemm.h) in what pack made; of several the first. NULL: there is none. */
     const void *(*product)(const void *packed);
     /** Bytes of scratch that one thread needs. NULL: none. */
