@@ -193,10 +193,14 @@ static unsigned long long wait_for_change(team *t, unsigned long long old, int t
                        : sleep_on(t, old, &t->workers_asleep, &t->work);
 }
 
-/** Let all threads see a new state, the sleeping ones too. */
+/**
+ * Let all threads see a new state, the sleeping ones too. The state must be seen before `asleep` is
+ * looked at. A store would do by the rules of C, but QEMU 7.2 lets the loads of an ARM program
+ * overtake it, and a thread then slept for ever; it does not do so with an exchange.
+ */
 static void change(team *t, unsigned long long state)
 {
-    atomic_store(&t->state, state);
+    (void)atomic_exchange(&t->state, state);
     bool const workers = threads_of(state) > 0 && atomic_load(&t->workers_asleep);
     bool const caller = atomic_load(&t->caller_asleep);
     if (!workers && !caller)
