@@ -114,26 +114,24 @@ static qat_status open_file(qi_host **host, int64_t *qm_bytes, const qat_qgraph 
     return st;
 }
 
-/** Do weights by this quantizer have codes of their own, as many as their rule says? */
-static bool is_scheme(const char *weight_ranges)
+/** Have weights by this quantizer codes by a rule of its own? It finds them without training. */
+static bool is_scheme(const qat_registry *registry, const char *weight_ranges)
 {
-    static const char *const schemes[] = {"bwn", "twn", "dorefa", "weight_norm", "apot"};
-    bool found = false;
-    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
-        found |= strcmp(weight_ranges, schemes[i]) == 0;
-    return found;
+    const qat_op *op = qat_find_quantizer(registry, weight_ranges, true);
+    return op && op->quant->quantizer->own_values;
 }
 
 /** Observed ranges, but weights keep their scheme. */
-static qat_quant_options observed_with_schemes(const qat_quant_options *options)
+static qat_quant_options observed_with_schemes(const qat_registry *registry,
+                                               const qat_quant_options *options)
 {
     qat_quant_options o = qat_quant_observed(options);
-    if (is_scheme(options->weight_ranges))
+    if (is_scheme(registry, options->weight_ranges))
         strcpy(o.weight_ranges, options->weight_ranges);
     for (int i = 0; i < o.n_layers; i++) {
         const char *ranges = options->layers[i].weight_ranges;
         if (*ranges)
-            strcpy(o.layers[i].weight_ranges, is_scheme(ranges) ? ranges : "ema");
+            strcpy(o.layers[i].weight_ranges, is_scheme(registry, ranges) ? ranges : "ema");
     }
     return o;
 }
@@ -149,7 +147,8 @@ static qat_status freeze(qat_qgraph **graph, const qat_recipe *recipe, const qat
     if (!st)
         st = qat_check_integers(network, &options, err);
     if (!st) {
-        options = schemes ? observed_with_schemes(&options) : qat_quant_observed(&options);
+        options = schemes ? observed_with_schemes(qat_graph_registry(network), &options)
+                          : qat_quant_observed(&options);
         st = make_eval(&eval, network, &options, input, err);
     }
     if (!st)

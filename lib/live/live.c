@@ -201,11 +201,11 @@ static bool is_simulated(const fwd_graph *f, const fwd_layer *l)
 }
 
 /**
- * Make the codes of a layer that the float forward has simulated, with integers. False: there are
- * none for the scales of this step (hard_swish of profile tflite has none for some). Export would
- * refuse them too, but later steps have others. A layer that no scales suit is an error.
+ * Compute a layer on integers, after the float forward has. False: it has none for the scales of
+ * this step (hard_swish of profile tflite has none for some). Export would refuse them too, but
+ * later steps have others. A layer that no scales suit is an error.
  */
-static bool has_integers(fwd_graph *f, fwd_layer *l, const qat_qparams *p)
+static bool runs_on_integers(fwd_graph *f, fwd_layer *l, const qat_qparams *p)
 {
     qat_error err = {0};
     if (l->kind == FWD_ACCUMULATE)
@@ -222,7 +222,7 @@ static bool has_integers(fwd_graph *f, fwd_layer *l, const qat_qparams *p)
 static void end_layer(fwd_graph *f, fwd_layer *l)
 {
     const qat_qparams *p = params_of(l->output);
-    if (is_simulated(f, l) || !has_integers(f, l, p))
+    if (is_simulated(f, l) || !runs_on_integers(f, l, p))
         fwd_encode(f, l->output, p);
     else
         show(f, l);
