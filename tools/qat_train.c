@@ -328,51 +328,53 @@ static void print_costs(const qat_layer_cost *costs, int count, const qat_networ
         "RAM: 8-bit activations alive at once, without alignment and the kernels' scratch\n");
 }
 
-/** Print the size of the .qm, or why it is not known. Fails if training would fail, too. */
-static qat_status print_file(const qat_recipe *recipe, const qat_plugins *opened,
-                             const qat_graph *graph, const qat_input_info *input, qat_error *err)
+/** Print why a size is not known; `said`: what was printed last, or "". */
+static void print_unknown(const char *size, const qat_error *why, qat_error *said)
 {
-    int64_t bytes;
-    qat_status const st = qat_device_qm_bytes_of(&bytes, recipe, opened, graph, input, err);
-    if (st == QAT_ERR_ARGUMENT)
-        return st;
-    if (st)
-        printf("as a .qm: not known: %s\n", tool_shown(err->message));
+    if (strcmp(why->message, said->message) == 0)
+        printf("%s: not known either\n", size);
     else
-        printf("as a .qm with the recipe's bits: %lld bytes, without description, labels and known "
-               "answer\n",
-               (long long)bytes);
-    return QAT_OK;
+        printf("%s: not known: %s\n", size, tool_shown(why->message));
+    *said = *why;
 }
 
-/** Print what a device needs in all, or why that is not known. Fails if training would fail, too.
+/**
+ * Print what a device needs in all, and the size of the .qm, or why they are not known. Fails if
+ * training would fail, too.
  */
 static qat_status print_needs(const qat_recipe *recipe, const qat_plugins *opened,
                               const qat_graph *graph, const qat_input_info *input, qat_error *err)
 {
     qat_device_needs needs;
     qat_c_sizes sizes;
+    int64_t bytes;
+    qat_error said = {0};
     qat_c_preprocessing const preprocessing = qat_device_preprocessing_of(input);
     qat_status st = qat_device_c_sizes_of(&sizes, recipe, opened, graph, input, err);
     if (st == QAT_ERR_ARGUMENT)
         return st;
     if (st)
-        printf("as C source: not known: %s\n", tool_shown(err->message));
+        print_unknown("as C source", err, &said);
     else
         tool_print_c_sizes(&sizes, &preprocessing);
-    st = print_file(recipe, opened, graph, input, err);
-    if (st)
+    st = qat_device_qm_bytes_of(&bytes, recipe, opened, graph, input, err);
+    if (st == QAT_ERR_ARGUMENT)
         return st;
+    if (st)
+        print_unknown("as a .qm", err, &said);
+    else
+        printf("as a .qm with the recipe's bits: %lld bytes, without description, labels and known "
+               "answer\n",
+               (long long)bytes);
     st = qat_device_needs_of(&needs, recipe, opened, graph, input, err);
     if (st == QAT_ERR_ARGUMENT)
         return st;
-    if (st) {
-        printf("RAM on a device: not known: %s\n", tool_shown(err->message));
-        return QAT_OK;
-    }
-    printf("RAM on a device: %lld bytes: device arena %lld bytes, model memory %lld bytes\n",
-           (long long)(needs.arena_bytes + needs.model_bytes), (long long)needs.arena_bytes,
-           (long long)needs.model_bytes);
+    if (st)
+        print_unknown("RAM on a device", err, &said);
+    else
+        printf("RAM on a device: %lld bytes: device arena %lld bytes, model memory %lld bytes\n",
+               (long long)(needs.arena_bytes + needs.model_bytes), (long long)needs.arena_bytes,
+               (long long)needs.model_bytes);
     return QAT_OK;
 }
 

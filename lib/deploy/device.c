@@ -32,6 +32,29 @@ static qat_status calibrate(qat_graph *eval, const qat_input_info *input, qat_er
     return QAT_OK;
 }
 
+/** Do the weights by this quantizer get their codes from updates? */
+static bool has_stages(const qat_node *node)
+{
+    return qat_node_quantizes(node, true) && qat_node_quantizer(node)->own_values &&
+           node->op->update;
+}
+
+/** Give all these weights their codes. One update does, because stages begin at step 0. */
+static void end_stages(qat_graph *eval)
+{
+    qat_run const run = {.mode = QAT_MODE_TRAIN};
+    bool computed = false; /* the weights, of which batch norm may be a factor */
+    for (int i = 0; i < qat_graph_nodes(eval); i++) {
+        qat_node *node = qat_graph_node(eval, i);
+        if (!has_stages(node))
+            continue;
+        if (!computed)
+            qat_graph_forward(eval, &(qat_run){.mode = QAT_MODE_EVAL});
+        computed = true;
+        node->op->update(node, &run);
+    }
+}
+
 /** Make an eval graph for one sample, with some parameters and ranges. */
 static qat_status make_eval(qat_graph **eval, const qat_graph *network,
                             const qat_quant_options *options, const qat_input_info *input,
@@ -42,6 +65,7 @@ static qat_status make_eval(qat_graph **eval, const qat_graph *network,
         st = qat_graph_plan(*eval, 1, QAT_PLAN_KEEP, err);
     if (!st) {
         qat_graph_init_params(*eval, 0);
+        end_stages(*eval);
         if (qat_worst_case_ranges(*eval, NULL)) /* a user's op: find its range by running it */
             st = calibrate(*eval, input, err);
     }
@@ -98,7 +122,7 @@ static void free_no_answers(no_answers *a)
     free(a->zeros);
 }
 
-/** Write the network as a file and open it, as an engine does. */
+/** Write the network as a file and open it, as an engine does. qm_bytes: of the file, or NULL. */
 static qat_status open_file(qi_host **host, int64_t *qm_bytes, const qat_qgraph *graph,
                             const qat_qm_metadata *metadata, const qi_kernel_list *kernels,
                             qat_error *err)
@@ -109,7 +133,8 @@ static qat_status open_file(qi_host **host, int64_t *qm_bytes, const qat_qgraph 
     qat_status st = qat_qm_write(graph, metadata, &qm, &bytes, err);
     if (!st)
         st = qi_host_open_bytes(host, qm, bytes, "the network", &options, err);
-    *qm_bytes = (int64_t)bytes;
+    if (!st && qm_bytes)
+        *qm_bytes = (int64_t)bytes;
     free(qm);
     return st;
 }
@@ -121,11 +146,12 @@ static bool is_scheme(const qat_registry *registry, const char *weight_ranges)
     return op && op->quant->quantizer->own_values;
 }
 
-/** Observed ranges, but weights keep their scheme. */
+/** Observed ranges, but weights keep their scheme, whose stages begin at step 0. */
 static qat_quant_options observed_with_schemes(const qat_registry *registry,
                                                const qat_quant_options *options)
 {
     qat_quant_options o = qat_quant_observed(options);
+    memset(o.inq_stages, 0, sizeof o.inq_stages);
     if (is_scheme(registry, options->weight_ranges))
         strcpy(o.weight_ranges, options->weight_ranges);
     for (int i = 0; i < o.n_layers; i++) {
@@ -162,16 +188,16 @@ static qat_status freeze(qat_qgraph **graph, const qat_recipe *recipe, const qat
 }
 
 /** Open the network as an engine does, without a name, labels, answers. */
-static qat_status open_plain(qi_host **host, const qat_recipe *recipe, const qat_plugins *plugins,
-                             const qat_graph *network, const qat_input_info *input, qat_error *err)
+static qat_status open_plain(qi_host **host, int64_t *qm_bytes, const qat_recipe *recipe,
+                             const qat_plugins *plugins, const qat_graph *network,
+                             const qat_input_info *input, bool schemes, qat_error *err)
 {
     qat_qm_metadata const metadata = {.description = ""};
     qat_qgraph *graph = NULL;
-    int64_t bytes;
     *host = NULL;
-    qat_status st = freeze(&graph, recipe, network, input, false, err);
+    qat_status st = freeze(&graph, recipe, network, input, schemes, err);
     if (!st)
-        st = open_file(host, &bytes, graph, &metadata, qat_plugins_kernels(plugins), err);
+        st = open_file(host, qm_bytes, graph, &metadata, qat_plugins_kernels(plugins), err);
     qat_qgraph_free(graph);
     return st;
 }
@@ -182,7 +208,7 @@ qat_status qat_device_needs_of(qat_device_needs *needs, const qat_recipe *recipe
 {
     qi_host *host;
     *needs = (qat_device_needs){0};
-    qat_status const st = open_plain(&host, recipe, plugins, network, input, err);
+    qat_status const st = open_plain(&host, NULL, recipe, plugins, network, input, false, err);
     if (!st) {
         qi_sizes const sizes = qi_host_sizes(host);
         *needs = (qat_device_needs){(int64_t)sizes.arena, (int64_t)sizes.model};
@@ -195,15 +221,10 @@ qat_status qat_device_qm_bytes_of(int64_t *qm_bytes, const qat_recipe *recipe,
                                   const qat_plugins *plugins, const qat_graph *network,
                                   const qat_input_info *input, qat_error *err)
 {
-    qat_qm_metadata const metadata = {.description = ""};
-    qat_qgraph *graph = NULL;
-    qi_host *host = NULL;
+    qi_host *host;
     *qm_bytes = 0;
-    qat_status st = freeze(&graph, recipe, network, input, true, err);
-    if (!st)
-        st = open_file(&host, qm_bytes, graph, &metadata, qat_plugins_kernels(plugins), err);
+    qat_status const st = open_plain(&host, qm_bytes, recipe, plugins, network, input, true, err);
     qi_host_close(host);
-    qat_qgraph_free(graph);
     return st;
 }
 
@@ -213,7 +234,7 @@ qat_status qat_device_c_sizes_of(qat_c_sizes *sizes, const qat_recipe *recipe,
 {
     qi_host *host;
     *sizes = (qat_c_sizes){0};
-    qat_status st = open_plain(&host, recipe, plugins, network, input, err);
+    qat_status st = open_plain(&host, NULL, recipe, plugins, network, input, false, err);
     if (!st)
         st = qat_c_measure(host, NULL, sizes, err);
     qi_host_close(host);
@@ -227,7 +248,7 @@ qat_status qat_device_fit_of(qat_ram_plan *plan, const qat_recipe *recipe,
     qi_host *host;
     size_t const limit = ram ? (size_t)ram : SIZE_MAX;
     *plan = (qat_ram_plan){0};
-    qat_status st = open_plain(&host, recipe, plugins, network, input, err);
+    qat_status st = open_plain(&host, NULL, recipe, plugins, network, input, false, err);
     if (!st) {
         st = qat_fit_ram(NULL, host, limit, plan, err);
         if (st == QAT_ERR_LIMIT && plan->ram > limit)

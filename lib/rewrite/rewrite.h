@@ -85,7 +85,7 @@ bool rw_float_activation(const rw_settings *settings);
 bool rw_same_codes(const rw_settings *x, const rw_settings *y);
 /** List the layers that cannot become integers, separated by ", ", cut to fit. */
 void rw_float_names(const rw_analysis *a, char *names, size_t max);
-/** The same with the reason: "REASON cannot become integers: NAMES; ...". */
+/** The first of them with the reason: "REASON cannot become integers: NAMES and 3 more; ...". */
 void rw_float_reasons(const rw_analysis *a, char *text, size_t max);
 /** Find which tensors share quantization parameters. */
 void rw_classes(rw_analysis *a);

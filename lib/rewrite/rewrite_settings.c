@@ -9,6 +9,7 @@
 #include "rewrite/rewrite.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -414,23 +415,30 @@ static const char *reason_of(const rw_analysis *a, const qat_node *node)
     return weights || !node->op ? weights : of_quantizer(s->activations, s->activation_bits);
 }
 
-/** Write the names of the layers with this reason (NULL: any), in the graph's order. */
-static size_t write_names(const rw_analysis *a, const char *reason, char *names, size_t max)
+/**
+ * Write the names of the layers with this reason (NULL: any), in the graph's order: at most so
+ * many, and how many more there are.
+ */
+static size_t write_names(const rw_analysis *a, const char *reason, int most, char *names,
+                          size_t max)
 {
     size_t at = 0;
+    int n = 0;
     for (int i = 0; i < a->count && at < max; i++) {
         const char *why = reason_of(a, qat_graph_node(a->graph, i));
-        if (why && (!reason || why == reason))
+        if (why && (!reason || why == reason) && n++ < most)
             at += (size_t)snprintf(names + at, max - at, "%s%s", at ? ", " : "",
                                    qat_graph_node(a->graph, i)->name);
     }
+    if (n > most && at < max)
+        at += (size_t)snprintf(names + at, max - at, " and %d more", n - most);
     return at;
 }
 
 void rw_float_names(const rw_analysis *a, char *names, size_t max)
 {
     *names = 0;
-    write_names(a, NULL, names, max);
+    write_names(a, NULL, INT_MAX, names, max);
 }
 
 /** Is this the first layer with its reason? */
@@ -444,6 +452,7 @@ static bool is_first(const rw_analysis *a, int node, const char *reason)
 
 void rw_float_reasons(const rw_analysis *a, char *text, size_t max)
 {
+    enum { MOST_NAMES = 5 };
     size_t at = 0;
     *text = 0;
     for (int i = 0; i < a->count && at < max; i++) {
@@ -452,6 +461,6 @@ void rw_float_reasons(const rw_analysis *a, char *text, size_t max)
             continue;
         at += (size_t)snprintf(text + at, max - at, "%s%s cannot become integers: ", at ? "; " : "",
                                reason);
-        at += at < max ? write_names(a, reason, text + at, max - at) : 0;
+        at += at < max ? write_names(a, reason, MOST_NAMES, text + at, max - at) : 0;
     }
 }
