@@ -21,6 +21,7 @@ static const double COARSE = 0.125; /* share of codes that occur */
 static const double PARTS = 6;      /* dB over the noise of one rounding */
 static const double FALL = 10;      /* dB that the whole loses in one layer, */
 static const double LOW = 20;       /* and what is left then */
+static const double SAME = 0.001;   /* of a step: weights that float32 alone tells apart */
 static const double EQUAL = 999;    /* qat_decibels without noise */
 
 /** One layer while it is judged. */
@@ -32,6 +33,8 @@ struct judged {
     double bias_off;              /* quanta: of the bias that is furthest from the reference's */
     int bias_channel, biases_off; /* which; how many are off */
     double before;                /* the signal-to-noise of its worst input, dB */
+    int bits, simulated_bits; /* of its weights, if they are the reference's but rounded to others;
+                                 otherwise 0 */
 };
 
 /** From how many quanta on an offset is told: of 16-bit codes, as many as make that of 8-bit ones.
@@ -43,8 +46,23 @@ static double offset_told(const struct judged *j)
 
 /* ------------------------------------------------------------------ parameters */
 
+static qat_layout layout_of(const qi_tensor *weights)
+{
+    return weights->type == QI_S8 ? QAT_LAYOUT_INT8 : QAT_LAYOUT_UINT8;
+}
+
+/** Is v, a multiple of the scale, the code's value that is nearest to r? */
+static bool is_nearest(const qi_tensor *w, double scale, double v, double r)
+{
+    int32_t lo, hi;
+    qat_code_range(layout_of(w), w->bits, true, &lo, &hi);
+    double const least = scale * (lo - w->zero_point), most = scale * (hi - w->zero_point);
+    double const wanted = r < least ? least : r > most ? most : r;
+    return fabs(v - wanted) <= scale * (0.5 + SAME);
+}
+
 /** The codes of weights against the real numbers that they were made of. */
-static void judge_weights(const struct judged *j, const qi_tensor *w)
+static void judge_weights(struct judged *j, const qi_tensor *w)
 {
     const qat_graph *graph = j->d->simulated;
     char name[QAT_NAME_MAX];
@@ -53,18 +71,25 @@ static void judge_weights(const struct judged *j, const qi_tensor *w)
     bool const known = node && qat_node_quantizes(node, true) &&
                        qat_shape_count(&node->shape) == qat_real_count(w);
     double signal = 0, noise = 0;
+    bool nearest = known;
     for (size_t i = 0; i < qat_real_count(w); i++) {
         int const c = qat_real_channel_of(j->op, w, i);
-        double const v = (double)qat_real_weight_scale(j->d->model, w, c) *
-                         (double)(qi_value_at(w->type, w->data, i) - w->zero_point);
+        double const scale = (double)qat_real_weight_scale(j->d->model, w, c);
+        double const v = scale * (double)(qi_value_at(w->type, w->data, i) - w->zero_point);
         double const r = known ? (double)node->inputs[0]->value[i] : v;
         debug_channel *of = &j->y->of[c < j->y->channels ? c : 0];
         of->widest = fmaxf(of->widest, (float)fabs(v));
         signal += r * r;
         noise += (v - r) * (v - r);
+        nearest = nearest && is_nearest(w, scale, v, r);
     }
     if (known)
         j->layer->weights_snr = qat_decibels(signal, noise);
+    int const bits = nearest ? qat_weight_bits(node, layout_of(w)) : w->bits;
+    if (bits != w->bits) {
+        j->bits = w->bits;
+        j->simulated_bits = bits;
+    }
 }
 
 static void judge_bias(struct judged *j, const qi_tensor *w)
@@ -437,15 +462,16 @@ static void find_foreign(const struct judged *j)
 static void find_mistakes(const struct judged *j, bool wide)
 {
     struct misfit const m = misfit_of(j, DEBUG_OF_SIMULATED);
+    bool const other_bits = j->bits != 0; /* whose roundings are no mistakes */
     char others[48];
     if (!isfinite(j->y->own.noise))
         find(j->layer, QAT_DEBUG_NOT_FINITE, "the float network's values are not finite");
-    if (m.scaled && (m.gain > GAIN || !wide))
+    if (!other_bits && m.scaled && (m.gain > GAIN || !wide))
         find_scaled(j, &m, "the model's");
     if (j->biases_off && !wide)
         find(j->layer, QAT_DEBUG_BIAS, "channel %d%s: its bias is off by %+.1f quanta",
              j->bias_channel, more(others, j->biases_off), j->bias_off);
-    if (m.moved && !wide && j->layer->kind == QAT_DEBUG_NOTHING)
+    if (!other_bits && m.moved && !wide && j->layer->kind == QAT_DEBUG_NOTHING)
         find(j->layer, QAT_DEBUG_SCALE,
              "channel %d%s: the model's values are off by %+.1f quanta on average: its weights are "
              "wrong",
@@ -456,11 +482,17 @@ static void find_mistakes(const struct judged *j, bool wide)
 static void find_roundings(const struct judged *j)
 {
     struct misfit const m = misfit_of(j, DEBUG_OF_FLOAT);
-    if (m.moved && j->layer->kind == QAT_DEBUG_NOTHING)
-        find_moved(j, &m, "the model's",
-                   j->d->calibrated && !j->d->corrected ? "correct the biases (--correct-bias)"
-                   : j->d->trained ? "its weights are rounded, and training has adapted to that"
-                                   : "its weights are rounded");
+    char why[80] = "its weights are rounded";
+    if (!m.moved || j->layer->kind != QAT_DEBUG_NOTHING)
+        return;
+    if (j->bits)
+        qat_format(why, sizeof why, "its weights are rounded to %d bits, the checkpoint's to %d",
+                   j->bits, j->simulated_bits);
+    else if (j->d->calibrated && !j->d->corrected)
+        qat_format(why, sizeof why, "correct the biases (--correct-bias)");
+    else if (j->d->trained)
+        qat_format(why, sizeof why, "its weights are rounded, and training has adapted to that");
+    find_moved(j, &m, "the model's", why);
 }
 
 static void find_costly(const struct judged *j)

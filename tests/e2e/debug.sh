@@ -34,6 +34,10 @@ has "but used to its roundings" "its weights are rounded, and training has adapt
 if grep -E "wrong|--correct-bias" out.txt; then not_ok "a fault"; else ok "no fault, and no advice that cannot be followed"; fi
 check "which is calibrated" "$tools/qat-debug" few/last.ckpt --samples 20 --ptq recipe
 has "then its biases can be corrected" "--correct-bias" out.txt
+check "a file of fewer bits" "$tools/qat-export" run/last.ckpt coarse.qm --samples 4 --ptq recipe --set quant.weight_bits=3
+check "beside a checkpoint of 8" "$tools/qat-debug" coarse.qm --data digits --samples 20 --against run/last.ckpt
+has "has rounded weights" "its weights are rounded to 3 bits, the checkpoint's to 8" out.txt
+if grep wrong out.txt; then not_ok "a fault"; else ok "which are not called wrong"; fi
 
 # ---------------------------------------------------------------- one layer at a time
 layers() { "$tools/qat-debug" run/last.ckpt --sensitivity "$@"; }
