@@ -175,14 +175,21 @@ static qat_status add_cut(qat_budget *b, const budget_meter *m, const int *choic
     return st;
 }
 
+int64_t budget_flash_for_ram(const qat_budget *b, const qat_ram_plan *plan)
+{
+    return b->recipe->budget.ram ? (int64_t)plan->bytes - (int64_t)plan->bytes_before : 0;
+}
+
 qat_status budget_fit_or_cut(qat_budget *b, const budget_meter *m, const int *choice,
-                             bool *does_fit, qat_error *err)
+                             bool *does_fit, int64_t *added, qat_error *err)
 {
     size_t const n = (size_t)b->net.n_items;
     qat_ram_plan plan;
     *does_fit = true;
+    *added = b->fitted_adds;
     if (!b->recipe->budget.ram || (b->fitted && !memcmp(b->fitted, choice, n * sizeof *choice)))
         return QAT_OK;
+    *added = 0;
     if (!b->cuts)
         b->cuts = calloc(n * BUDGET_MOST_CUTS + 1, sizeof *b->cuts);
     if (!b->fitted)
@@ -191,9 +198,9 @@ qat_status budget_fit_or_cut(qat_budget *b, const budget_meter *m, const int *ch
         return qat_out_of_memory(err, "budget");
     memset(b->fitted, -1, n * sizeof *b->fitted);
     qat_status st = budget_find_ram(&plan, does_fit, b, m, choice, err);
-    if (!st && *does_fit)
-        memcpy(b->fitted, choice, n * sizeof *choice);
-    else if (!st)
-        st = add_cut(b, m, choice, err);
-    return st;
+    if (st || !*does_fit)
+        return st ? st : add_cut(b, m, choice, err);
+    memcpy(b->fitted, choice, n * sizeof *choice);
+    *added = b->fitted_adds = budget_flash_for_ram(b, &plan);
+    return QAT_OK;
 }

@@ -137,17 +137,24 @@ typedef struct solution {
     bool is_there;
     budget_sums sums;
     int64_t other; /* bytes of the file that are not weights */
+    int64_t
+        least; /* of the files that were seen to fit budget.ram, if none was small enough; or 0 */
 } solution;
 
 static qat_status try_least(const qat_budget *b, const budget_meter *m, int64_t flash, solution *s,
                             qat_error *err)
 {
-    qat_ram_plan plan;
+    qat_ram_plan plan = {0};
+    bool does_fit = false;
     s->sums = budget_sums_of(b->net.items, b->net.n_items, s->choice);
-    qat_status const st = budget_other_flash(&s->other, b, m, s->choice, err);
-    if (st || s->sums.bytes + s->other > flash)
-        return st;
-    return budget_find_ram(&plan, &s->is_there, b, m, s->choice, err);
+    qat_status st = budget_other_flash(&s->other, b, m, s->choice, err);
+    if (!st)
+        st = budget_find_ram(&plan, &does_fit, b, m, s->choice, err);
+    int64_t const bytes = s->sums.bytes + s->other + budget_flash_for_ram(b, &plan);
+    s->is_there = does_fit && bytes <= flash;
+    if (does_fit && (!s->least || bytes < s->least))
+        s->least = bytes;
+    return st;
 }
 
 /** Take the choice that makes the smallest file, or that with the fewest bits, if that fits. */
@@ -163,10 +170,10 @@ static qat_status take_least(const qat_budget *b, const budget_meter *m, int64_t
 }
 
 /**
- * Solve with so many bytes for the whole file. If the choice makes more of it that is not weights
- * than was thought, it is solved again with as many bytes less; so a choice that makes less of it
- * may be missed. If nothing is left then, it is one of the least choices. If the choice needs too
- * much RAM, it is solved again without such choices.
+ * Solve with so many bytes for the whole file. If the choice needs too much RAM, it is solved again
+ * without such choices. If it makes more of the file that is not weights than was thought, also by
+ * what makes it fit the RAM, it is solved again with as many bytes less; so a choice that makes
+ * less of it may be missed. If nothing is left then, it is one of the least choices.
  */
 static qat_status solve_within(qat_budget *b, const budget_meter *m, int64_t flash, solution *s,
                                qat_error *err)
@@ -182,10 +189,13 @@ static qat_status solve_within(qat_budget *b, const budget_meter *m, int64_t fla
             return take_least(b, m, flash, s, err);
         if (!st)
             st = budget_other_flash(&s->other, b, m, s->choice, err);
-        if (!st && flash != BUDGET_NO_LIMIT && s->sums.bytes + s->other > flash)
-            thought = s->other; /* larger than before: so this ends */
-        else if (!st)
-            st = budget_fit_or_cut(b, m, s->choice, &s->is_there, err);
+        int64_t added = 0;
+        if (!st && s->sums.bytes + s->other <= flash)
+            st = budget_fit_or_cut(b, m, s->choice, &s->is_there, &added, err);
+        if (!st && s->sums.bytes + s->other + added > flash) {
+            thought = s->other + added; /* larger than before: so this ends */
+            s->is_there = false;
+        }
     }
     return st;
 }
@@ -238,14 +248,18 @@ static qat_status find_curve(qat_budget *b, budget_meter *m, budget_table *table
     return st;
 }
 
-static qat_status refuse(const qat_budget *b, qat_error *err)
+static qat_status refuse(const qat_budget *b, const solution *s, qat_error *err)
 {
-    char where[QAT_RECIPE_WHERE_MAX];
+    char where[QAT_RECIPE_WHERE_MAX], least[80] = "";
     qat_recipe_where(b->recipe, "budget", "ram", where);
+    if (s->least)
+        snprintf(least, sizeof least, "; the smallest file that fits budget.ram has %lld bytes",
+                 (long long)s->least);
     return qat_fail(err, QAT_ERR_ARGUMENT,
                     "%s: no choice of bits was found that fits both budget.ram = %lld and "
-                    "budget.flash = %lld",
-                    where, (long long)b->recipe->budget.ram, (long long)b->recipe->budget.flash);
+                    "budget.flash = %lld%s",
+                    where, (long long)b->recipe->budget.ram, (long long)b->recipe->budget.flash,
+                    least);
 }
 
 static qat_status choose(qat_budget *b, budget_meter *m, budget_table *table, qat_error *err)
@@ -258,7 +272,7 @@ static qat_status choose(qat_budget *b, budget_meter *m, budget_table *table, qa
     if (!st)
         st = solve_within(b, m, flash ? flash : BUDGET_NO_LIMIT, &s, err);
     if (!st && !s.is_there)
-        st = refuse(b, err);
+        st = refuse(b, &s, err);
     if (!st)
         st = measure_point(b, m, table, &s, &b->chosen, err);
     if (!st)

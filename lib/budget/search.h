@@ -19,6 +19,7 @@ struct qat_budget {
     int *choice;          /* by item */
     int *cuts;            /* limits.cuts; room for all */
     int *fitted;          /* the last choice that was seen to fit budget.ram */
+    int64_t fitted_adds;  /* bytes of the .qm that make it fit */
     qat_budget_point chosen, points[BUDGET_POINTS];
     int n_points;
     double base_loss; /* with the first choice of each item */
@@ -64,9 +65,14 @@ qat_status budget_find_ram(qat_ram_plan *plan, bool *does_fit, const qat_budget 
                            const budget_meter *m, const int *choice, qat_error *err);
 /** Check that something fits budget.ram: else QAT_ERR_ARGUMENT, with the least that is possible. */
 qat_status budget_check_ram(const qat_budget *b, const budget_meter *m, qat_error *err);
-/** Does the choice fit budget.ram? If it does not, the limits get a cut that it does not meet. */
+/** What row bands or packed tensors add to the .qm; 0 without budget.ram. */
+int64_t budget_flash_for_ram(const qat_budget *b, const qat_ram_plan *plan);
+/**
+ * Does the choice fit budget.ram? If it does not, the limits get a cut that it does not meet.
+ * @param added  receives the bytes of the .qm that make it fit
+ */
 qat_status budget_fit_or_cut(qat_budget *b, const budget_meter *m, const int *choice,
-                             bool *does_fit, qat_error *err);
+                             bool *does_fit, int64_t *added, qat_error *err);
 
 /* measure.c */
 

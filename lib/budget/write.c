@@ -74,7 +74,7 @@ static void write_head(qat_writer *w, const qat_budget *b)
                        "; RAM: %zu bytes with qat-export --ram %lld, otherwise %zu; that adds "
                        "about %lld bytes to the file\n",
                        b->ram.ram, (long long)b->recipe->budget.ram, b->ram.ram_before,
-                       (long long)b->ram.bytes - (long long)b->ram.bytes_before);
+                       (long long)budget_flash_for_ram(b, &b->ram));
     qat_write_text(w, "; loss added: predicted %.6g, simulated %.6g, before fine-tuning\n",
                    b->chosen.predicted, b->chosen.simulated);
 }
@@ -237,8 +237,8 @@ static qat_status write_numbers(const qat_budget *b, qat_error *err)
                    "{\"flash\": %lld, \"ram\": %zu, \"flash_for_ram\": %lld, \"macs_bits\": %lld, "
                    "\"predicted_loss\": %.9g, \"simulated_loss\": %.9g}\n",
                    (long long)b->chosen.flash, b->ram.ram,
-                   (long long)b->ram.bytes - (long long)b->ram.bytes_before,
-                   (long long)b->chosen.macs_bits, b->chosen.predicted, b->chosen.simulated);
+                   (long long)budget_flash_for_ram(b, &b->ram), (long long)b->chosen.macs_bits,
+                   b->chosen.predicted, b->chosen.simulated);
     return save(b, "budget.json", &w, err);
 }
 

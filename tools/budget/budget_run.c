@@ -127,20 +127,6 @@ static void print_layers(const qat_budget *b)
     printf("\n");
 }
 
-/** Bands and packed tensors are ops of their own, which the search does not count. */
-static void tell_of_flash(const qat_budget *b, const qat_recipe *recipe)
-{
-    const qat_ram_plan *ram = qat_budget_ram(b);
-    int64_t const flash = (int64_t)qat_recipe_number(recipe, "budget.flash");
-    int64_t const bytes =
-        qat_budget_chosen(b)->flash + (int64_t)ram->bytes - (int64_t)ram->bytes_before;
-    if (flash && ram->ram < ram->ram_before && bytes > flash)
-        fprintf(stderr,
-                "qat-train: warning: made to fit budget.ram, the file has about %lld bytes, more "
-                "than budget.flash = %lld\n",
-                (long long)bytes, (long long)flash);
-}
-
 static void print_curve(const qat_budget *b)
 {
     printf("the best choice for other sizes of flash, before fine-tuning:\n%12s %15s %15s %15s\n",
@@ -185,7 +171,6 @@ qat_status budget_search(qat_recipe **chosen, const qat_recipe *recipe, const bu
     tool_bar_clear();
     if (!st) {
         print_layers(b);
-        tell_of_flash(b, recipe);
         print_curve(b);
         st = qat_recipe_load(chosen, qat_budget_recipe(b), NULL, 0, err);
     }

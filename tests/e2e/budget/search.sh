@@ -164,10 +164,16 @@ if [ "$(sanitized no yes)" = yes ]; then
     refuses "a byte less" 2 "the network needs at least $least_ram bytes" within none $((least_ram - 1))
     check "exactly so much" within exactly "$least_ram" --dry-run
     is "needs it all" "$(ram exactly)" "$least_ram"
-    check "little RAM, and flash" within both-limits 7K --set budget.flash=$(flash much) --dry-run
-    has "what the ops of packed tensors add is told" "warning: made to fit budget.ram, the file has about [0-9]+ bytes, more than budget.flash = $(flash much)\$" err.txt
+    adds=$(sed 's/.*"flash_for_ram": \([0-9]*\),.*/\1/' packed/budget.json)
+    whole=$(($(flash packed) + adds))
+    check "little RAM, and as much flash as it takes" within both-limits 7K --set budget.flash=$whole --dry-run
+    same "has the same bits" packed/budget.csv both-limits/budget.csv
+    check "a byte less" within less 7K --set budget.flash=$((whole - 1)) --set budget.weight_bits=8,7 --dry-run
+    adds=$(sed 's/.*"flash_for_ram": \([0-9]*\),.*/\1/' less/budget.json)
+    if [ $(($(flash less) + adds)) -lt $whole ]; then ok "keeps within it: $(flash less) + $adds bytes"; else
+        not_ok "takes $(flash less) + $adds of $((whole - 1)) bytes"
+    fi
     refuses "too little flash for it" 2 "the least that is possible is" within none 7K --set budget.flash=1K
-    same "the flash was no limit" packed/budget.csv both-limits/budget.csv
     each_choice >each.txt
     if [ "$(wc -l <each.txt)" -gt 10 ]; then ok "$(wc -l <each.txt) choices fit"; else not_ok "few choices fit: $(cat each.txt)"; fi
     is "the best of them was chosen" "$(outputs packed)" "$(LC_ALL=C sort -n each.txt | head -n 1 | cut -d' ' -f2-)"
