@@ -218,18 +218,35 @@ static bool has_all_codes(const qat_node *wanted)
     return quantizer && quantizer->all_codes;
 }
 
-/** Do weights of so many bits have three codes? Others of 2 bits have four. */
+/** Do weights of so many bits have three codes? Others of 2 bits have two or four. */
 static bool has_three_codes(const qat_node *wanted, int bits)
 {
-    return bits == 2 && wanted->op != &qat_op_dorefa_weights && !has_all_codes(wanted);
+    return bits == 2 && wanted->op != &qat_op_bwn_weights && wanted->op != &qat_op_dorefa_weights &&
+           !has_all_codes(wanted);
 }
 
-/** The codes of these schemes do not follow each other: so the file lists them. */
-static size_t list_bytes(const qat_node *wanted, int bits)
+/**
+ * The bits of a code in the file. bwn has two codes. dorefa's odd codes of 7 bits are codes of 8,
+ * which are not packed.
+ */
+static int bits_in_file(const qat_node *wanted, int bits)
 {
-    bool const is_listed = wanted->op == &qat_op_dorefa_weights ||
-                           wanted->op == &qat_op_apot_weights || wanted->op == &qat_op_inq_weights;
-    return is_listed && !has_three_codes(wanted, bits) ? (size_t)1 << bits : 0;
+    if (wanted->op == &qat_op_bwn_weights)
+        return 1;
+    return wanted->op == &qat_op_dorefa_weights && bits == BITS_MOST - 1 ? BITS_MOST : bits;
+}
+
+static int64_t bytes_in_file(const qat_node *wanted, const qat_shape *weights, int asked)
+{
+    static const qat_op *const listed[] = {&qat_op_dorefa_weights, &qat_op_apot_weights,
+                                           &qat_op_inq_weights, &qat_op_bwn_weights};
+    int const bits = bits_in_file(wanted, asked);
+    bool const three = has_three_codes(wanted, asked);
+    size_t list = 0; /* of codes that do not follow each other */
+    for (size_t i = 0; i < sizeof listed / sizeof *listed; i++)
+        if (wanted->op == listed[i] && bits < BITS_MOST && !three)
+            list = (size_t)1 << bits;
+    return budget_packed_bytes(weights, bits, list, three);
 }
 
 static qat_status add_weights(const finder *f, qat_node *quantizer, qat_error *err)
@@ -251,9 +268,7 @@ static qat_status add_weights(const finder *f, qat_node *quantizer, qat_error *e
     net->shapes[layer] = quantizer->shape;
     net->layers[layer].weights = (int64_t)qat_shape_count(&quantizer->shape);
     for (int c = 0; c < item->n; c++)
-        item->bytes[c] =
-            budget_packed_bytes(&quantizer->shape, item->bits[c], list_bytes(wanted, item->bits[c]),
-                                has_three_codes(wanted, item->bits[c]));
+        item->bytes[c] = bytes_in_file(wanted, &quantizer->shape, item->bits[c]);
     return t->kept ? QAT_OK : refuse_scheme(f, net->layers[layer].name, wanted->op, err);
 }
 

@@ -86,20 +86,31 @@ static void hex_of(const uint8_t digest[32], char hex[HEX_MAX])
         snprintf(hex + 2 * i, 3, "%02x", digest[i]);
 }
 
-/** Everything about the quantization that is measured, as a digest. */
+/** 0: not a quantizer; 1: it observes; 2, 3: it has given parameters, 3 with all codes. */
+static int kind_of(const budget_meter *m, int node)
+{
+    const qat_op *op = qat_graph_node(m->simulated, node)->op;
+    const budget_override *o = m->overrides[node];
+    if (op != &qat_op_fake_quant && op != &qat_op_fake_quant_weights)
+        return 0;
+    return !o ? 1 : budget_override_has_all_codes(o) ? 3 : 2;
+}
+
+/** What the loss depends on besides weights and data: all ops, and which boxes match anchors. */
 static qat_status digest_settings(const budget_meter *m, uint8_t digest[32], qat_error *err)
 {
     qat_writer w = {0};
+    char match[QAT_RECIPE_VALUE_MAX];
     for (int i = 0; i < qat_graph_nodes(m->simulated); i++) {
         const qat_node *node = qat_graph_node(m->simulated, i);
-        if (node->op != &qat_op_fake_quant && node->op != &qat_op_fake_quant_weights)
+        if (!node->op)
             continue;
-        const budget_override *o = m->overrides[i];
-        qat_write_text(&w, "%s %d", node->name, !o ? 0 : budget_override_has_all_codes(o) ? 2 : 1);
-        for (int k = 0; node->op->attrs[k].name; k++)
+        qat_write_text(&w, "%s %s %d", node->name, node->op->name, kind_of(m, i));
+        for (int k = 0; node->op->attrs && node->op->attrs[k].name; k++)
             qat_write_text(&w, " %.9g", node->attrs[k]);
         qat_write_text(&w, "\n");
     }
+    qat_write_text(&w, "%s\n", qat_recipe_get(m->recipe, "detect.match_iou", match));
     qat_sha256(w.bytes, w.failed ? 0 : w.count, digest);
     bool const failed = w.failed;
     qat_writer_free(&w);
