@@ -8,10 +8,10 @@
 /** The results; n = 0: not measured. */
 typedef struct eval_results {
     qat_accuracy quantized, floating;
-    const char *isa;         /* of a .qm's run, or NULL */
-    char left_in_float[400]; /* layers left in float; if there are any, `quantized` is the result of
-                                the float32 simulation */
-    qat_error why_float;     /* the reason for each of those layers */
+    const char *isa; /* of a .qm's run, or NULL */
+    qat_error
+        no_integers; /* if there is one, `quantized` is the result of the float32 simulation */
+    char left_in_float[400]; /* then: layers left in float, if that is why */
     char data[256];
     int classes; /* of the network */
     bool looks;  /* make these two as well */

@@ -107,7 +107,7 @@ static void print_json(const eval_results *r)
     printf("{\"data\": ");
     tool_json_string(r->data);
     printf(", \"n\": %lld", (long long)n);
-    tool_json_figures(*r->left_in_float ? "simulated_" : "", &r->quantized);
+    tool_json_figures(r->no_integers.status ? "simulated_" : "", &r->quantized);
     if (*r->left_in_float) {
         printf(", \"left_in_float\": ");
         tool_json_string(r->left_in_float);
@@ -142,10 +142,10 @@ static void print_results(const eval_results *r)
         printf("ranges %s, simulated in float32: for comparison, not exported\n", ranges_text);
     print_accuracy("float", &r->floating, r->classes);
     print_lines(&r->float_figures);
-    print_accuracy(*r->left_in_float ? "simulated" : "quantized", &r->quantized, r->classes);
+    print_accuracy(r->no_integers.status ? "simulated" : "quantized", &r->quantized, r->classes);
     print_lines(&r->quantized_figures);
-    if (*r->left_in_float)
-        printf("simulated in float32: %s\n", tool_shown(r->why_float.message));
+    if (r->no_integers.status)
+        printf("simulated in float32: %s\n", tool_shown(r->no_integers.message));
     if (r->isa)
         printf("%-10s %s\n", "engine", r->isa);
 }
@@ -159,7 +159,7 @@ static qat_status write_files(const eval_results *r, qat_error *err)
     if (r->floating.n)
         runs[n++] = (figures_run){"float_", &r->float_figures};
     if (r->quantized.n)
-        runs[n++] = (figures_run){*r->left_in_float ? "simulated_" : "", &r->quantized_figures};
+        runs[n++] = (figures_run){r->no_integers.status ? "simulated_" : "", &r->quantized_figures};
     if (figures_dir)
         st = figures_write(runs, n, r->data, figures_dir, err);
     if (st == QAT_ERR_UNSUPPORTED) { /* a build without pictures */
@@ -187,17 +187,18 @@ static qat_status evaluate_quantized(const qat_restored *c, const qat_input_info
     qat_quant_options const observed = qat_quant_observed(quant);
     qat_status st = qat_float_layers(qat_restored_graph(c), o.calibrate ? &observed : quant,
                                      r->left_in_float, sizeof r->left_in_float, err);
-    bool const simulated = *r->left_in_float != 0;
-    if (!st && simulated)
-        (void)qat_check_integers(qat_restored_graph(c),
-                                 qat_checkpoint_quant(qat_restored_checkpoint(c)), &r->why_float);
+    qat_error *why = &r->no_integers;
+    if (!st && *r->left_in_float)
+        (void)qat_check_integers(qat_restored_graph(c), quant, why);
     if (!st)
         st = qat_restored_eval_graph(c, &o, at_once, &eval, err);
-    if (!st && simulated)
+    if (!st && !why->status)
+        (void)qat_restored_freeze(c, &o, eval, &graph, why);
+    if (!st && why->status == QAT_ERR_NOMEM)
+        st = qat_out_of_memory(err, "the integer network");
+    if (!st && why->status)
         st = qat_evaluate_graph(eval, input, d, at_once, samples, tool_tick, label, a, err);
-    if (!st && !simulated)
-        st = qat_restored_freeze(c, &o, eval, &graph, err);
-    if (!st && !simulated)
+    else if (!st)
         st = qat_evaluate_exact(graph, qat_restored_registry(c), input, d, at_once, samples,
                                 tool_tick, label, a, err);
     qat_qgraph_free(graph);

@@ -17,19 +17,18 @@ typedef struct inspected {
     qat_restored *restored;           /* checkpoint */
     qat_graph *eval;                  /* of a quantized checkpoint, planned */
     qat_qgraph *graph; /* NULL: a float checkpoint, or one that cannot become integers */
-    uint8_t **codes;   /* by tensor: its values for one input, if they are 8-bit codes */
-    float **real;      /* by tensor: the real values that were quantized, or NULL */
-    char sample[300];  /* name of that input */
-    uint64_t room;     /* bytes that copies in codes may still take */
-    qat_status kept;   /* of copying codes during a run, with the reason in why */
+    qat_error no_integers;
+    uint8_t **codes;  /* by tensor: its values for one input, if they are 8-bit codes */
+    float **real;     /* by tensor: the real values that were quantized, or NULL */
+    char sample[300]; /* name of that input */
+    uint64_t room;    /* bytes that copies in codes may still take */
+    qat_status kept;  /* of copying codes during a run, with the reason in why */
     qat_error why;
 } inspected;
 
 qat_status inspect_open(inspected *x, const char *path, tool_file kind, const tool_list *plugins,
                         qat_error *err);
-/**
- * Can a quantized checkpoint become integers? If not, the message names the layers and the reason.
- */
+/** Has a quantized checkpoint integers? If not, the message says why. */
 qat_status inspect_integers(const inspected *x, qat_error *err);
 /** Run one input through the model, so that activations have values. */
 qat_status inspect_run(inspected *x, qat_error *err);

@@ -40,23 +40,32 @@ static qat_status open_qm(inspected *x, const tool_list *plugins, qat_error *err
 
 qat_status inspect_integers(const inspected *x, qat_error *err)
 {
-    qat_error ignored;
-    return qat_check_integers(qat_restored_graph(x->restored),
-                              qat_checkpoint_quant(qat_restored_checkpoint(x->restored)),
-                              err ? err : &ignored);
+    *err = x->no_integers;
+    return err->status;
+}
+
+/** Make the integers of a quantized checkpoint, if it has any: layers may be left in float, and inq
+ * may be half done. */
+static qat_status make_integers(inspected *x, qat_error *err)
+{
+    qat_deploy_options const o = {.log = &tool_log};
+    const qat_quant_options *quant = qat_checkpoint_quant(qat_restored_checkpoint(x->restored));
+    if (qat_check_integers(qat_restored_graph(x->restored), quant, &x->no_integers))
+        return QAT_OK;
+    qat_status const st = qat_restored_eval_graph(x->restored, &o, 1, &x->eval, err);
+    if (st || !qat_restored_freeze(x->restored, &o, x->eval, &x->graph, &x->no_integers))
+        return st;
+    return x->no_integers.status == QAT_ERR_NOMEM ? qat_out_of_memory(err, x->path) : QAT_OK;
 }
 
 static qat_status open_checkpoint(inspected *x, const tool_list *plugins, qat_error *err)
 {
-    qat_deploy_options const o = {.log = &tool_log};
     qat_status st = tool_restore(&x->restored, x->path, plugins, err);
     if (!st)
         st = qat_network_size_of(qat_restored_graph(x->restored), &x->size, err);
-    if (st || !qat_checkpoint_quantized(qat_restored_checkpoint(x->restored)) ||
-        inspect_integers(x, NULL))
-        return st; /* there are no integers to show */
-    st = qat_restored_eval_graph(x->restored, &o, 1, &x->eval, err);
-    return st ? st : qat_restored_freeze(x->restored, &o, x->eval, &x->graph, err);
+    return st || !qat_checkpoint_quantized(qat_restored_checkpoint(x->restored))
+               ? st
+               : make_integers(x, err);
 }
 
 static qat_status allocate_values(inspected *x, qat_error *err)
