@@ -22,6 +22,15 @@ void qat_recipe_where(const qat_recipe *r, const char *section, const char *name
     }
 }
 
+/** Is it a section [quant.layer NAME]? */
+static bool is_of_quant(const qat_recipe *r, const qat_recipe_layer *layer)
+{
+    for (int i = 0; i < r->n_quant_layers; i++)
+        if (layer == &r->quant_layers[i])
+            return true;
+    return false;
+}
+
 void qat_recipe_entry_where(const qat_recipe *r, const qat_recipe_layer *layer,
                             const qat_recipe_entry *entry, char where[QAT_RECIPE_WHERE_MAX])
 {
@@ -29,8 +38,9 @@ void qat_recipe_entry_where(const qat_recipe *r, const qat_recipe_layer *layer,
     if (line)
         snprintf(where, QAT_RECIPE_WHERE_MAX, "%.200s:%d", r->source, line);
     else
-        snprintf(where, QAT_RECIPE_WHERE_MAX, "--set layer.%.50s.%.60s=%.100s", layer->name,
-                 entry->key, entry->value);
+        snprintf(where, QAT_RECIPE_WHERE_MAX, "--set %s%.50s.%.60s=%.100s",
+                 is_of_quant(r, layer) ? "quant.layer " : "layer.", layer->name, entry->key,
+                 entry->value);
 }
 
 /** "nesterov = yes" */

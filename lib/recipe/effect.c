@@ -342,6 +342,22 @@ static bool has_fixed_bits(const char *ranges)
     return !strcmp(ranges, "bwn") || !strcmp(ranges, "twn");
 }
 
+/** Schemes whose weights are not drawn to their codes. */
+static bool is_scheme(const char *ranges)
+{
+    static const char *const schemes[] = {"dorefa", "weight_norm", "apot", "bwn",
+                                          "twn",    "fgq",         "inq"};
+    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
+        if (!strcmp(ranges, schemes[i]))
+            return true;
+    return false;
+}
+
+static bool dampens_weights(const qat_recipe *r)
+{
+    return has_other_ranges(r, r->quant.weight_ranges, "weight_ranges", is_scheme);
+}
+
 static bool is_none(const char *ranges)
 {
     return !strcmp(ranges, "none");
@@ -362,10 +378,16 @@ static bool may_freeze(const qat_recipe *r, const void *context, const char *key
     return !strcmp(key, "weight_bits") && atoi(value) <= r->quant.freeze_bits;
 }
 
-/** Do some weights have so few bits that they may be frozen? */
+static bool has_budget(const qat_recipe *r)
+{
+    return r->budget.flash || r->budget.ram || r->budget.macs_bits;
+}
+
+/** Do some weights have so few bits that they may be frozen? A search may give them so few. */
 static bool has_few_bits(const qat_recipe *r)
 {
-    return r->quant.weight_bits <= r->quant.freeze_bits || any_layer_entry(r, may_freeze, NULL);
+    return has_budget(r) || r->quant.weight_bits <= r->quant.freeze_bits ||
+           any_layer_entry(r, may_freeze, NULL);
 }
 
 /** A schedule of bits, and the keys of the bits with which it ends. */
@@ -379,11 +401,12 @@ static bool has_fewer(const qat_recipe *r, const void *context, const char *key,
     return (!strcmp(key, s->keys[0]) || !strcmp(key, s->keys[1])) && atoi(value) < atoi(s->text);
 }
 
-/** Does [quant], or a section, have fewer bits than the schedule begins with? */
+/** Does [quant], or a section, have fewer bits than the schedule begins with? A search may. */
 static bool lowers_weights(const qat_recipe *r)
 {
     struct bits_schedule const s = {r->quant.weight_bits_schedule, {"weight_bits", "weight_bits"}};
-    return r->quant.weight_bits < atoi(s.text) || any_layer_entry(r, has_fewer, &s);
+    return has_budget(r) || r->quant.weight_bits < atoi(s.text) ||
+           any_layer_entry(r, has_fewer, &s);
 }
 
 static bool lowers_activations(const qat_recipe *r)
@@ -391,12 +414,8 @@ static bool lowers_activations(const qat_recipe *r)
     struct bits_schedule const s = {r->quant.activation_bits_schedule,
                                     {"activation_bits", "input_bits"}};
     int64_t const a = r->quant.activation_bits, in = r->quant.input_bits;
-    return (in && in < a ? in : a) < atoi(s.text) || any_layer_entry(r, has_fewer, &s);
-}
-
-static bool has_budget(const qat_recipe *r)
-{
-    return r->budget.flash || r->budget.ram || r->budget.macs_bits;
+    return has_budget(r) || (in && in < a ? in : a) < atoi(s.text) ||
+           any_layer_entry(r, has_fewer, &s);
 }
 
 static bool takes_traces(const qat_recipe *r)
@@ -449,6 +468,9 @@ static const condition quantized_later = {
     "on the training without quant.enabled = yes (qat-export --ptq reads it)"};
 static const condition weight_bits = {chooses_weight_bits, "quant", "weight_ranges",
                                       "with quant.weight_ranges = bwn or twn"};
+static const condition no_scheme = {
+    dampens_weights, "quant", "weight_ranges",
+    "with weights by dorefa, weight_norm, apot, bwn, twn, fgq or inq"};
 static const condition activations = {quantizes_activations, "quant", "activation_ranges",
                                       "with quant.activation_ranges = none"};
 static const condition few_bits = {has_few_bits, "quant", "weight_bits",
@@ -614,11 +636,14 @@ static const struct need {
     {"quant", "range_log_every", &quantized},
     {"quant", "forward", &quantized},
     {"quant", "dampen", &quantized},
+    {"quant", "dampen", &no_scheme},
     {"quant", "inq_stages", &quantized},
     {"quant", "inq_stages", &inq},
     {"quant", "weight_bits_schedule", &quantized},
+    {"quant", "weight_bits_schedule", &weight_bits},
     {"quant", "weight_bits_schedule", &fewer_weight_bits},
     {"quant", "activation_bits_schedule", &quantized},
+    {"quant", "activation_bits_schedule", &activations},
     {"quant", "activation_bits_schedule", &fewer_activation_bits},
     {"quant", "freeze_threshold", &quantized},
     {"quant", "freeze_threshold", &few_bits},
@@ -685,10 +710,39 @@ static void tell(const qat_recipe *r, const qat_key *key, const condition *c, co
     log->line(log->context, text);
 }
 
-/** Sections of layers, in a file whose network stays float. */
+/** Why an entry of [quant.layer] has no effect in this layout; NULL: it has. */
+static const char *idle_in_layout(const qat_recipe *r, const qat_recipe_entry *entry)
+{
+    bool const int8 = r->quant.layout == QAT_LAYOUT_INT8;
+    if (!int8 && !strcmp(entry->key, "per_channel"))
+        return "with quant.layout = uint8: all its weights have one scale";
+    return int8 && !strcmp(entry->key, "symmetric")
+               ? "with quant.layout = int8: all its weights are symmetric"
+               : NULL;
+}
+
+static void tell_of_entries(const qat_recipe *r, const qat_recipe_layer *layer, const qat_log *log)
+{
+    char where[QAT_RECIPE_WHERE_MAX], text[QAT_RECIPE_WHERE_MAX + 256];
+    for (int i = 0; i < layer->n_entries; i++) {
+        const qat_recipe_entry *entry = &layer->entries[i];
+        const char *why = idle_in_layout(r, entry);
+        if (!why)
+            continue;
+        qat_recipe_entry_where(r, layer, entry, where);
+        snprintf(text, sizeof text, "%s: [quant.layer %.40s] %.20s has no effect %s", where,
+                 layer->name, entry->key, why);
+        log->line(log->context, text);
+    }
+}
+
+/** Sections of layers: in a file whose network stays float, or with keys that the layout ignores.
+ */
 static void tell_of_layers(const qat_recipe *r, const qat_log *log)
 {
     char text[QAT_RECIPE_WHERE_MAX + 256];
+    for (int i = 0; r->quant.enabled && i < r->n_quant_layers; i++)
+        tell_of_entries(r, &r->quant_layers[i], log);
     for (int i = 0; !r->quant.enabled && i < r->n_quant_layers; i++) {
         const qat_recipe_layer *layer = &r->quant_layers[i];
         if (!layer->line)

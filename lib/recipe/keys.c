@@ -484,7 +484,7 @@ static const qat_key keys[] = {
     INT(quant, freeze_bits, "4", 2, 8, "the most bits of weights that are frozen"),
     STEPS_LIST(quant, inq_stages, "",
                "inq: the four steps from which on 50, 75, 87.5 and 100 % of the weights are "
-               "frozen; empty: after each quarter of the run"),
+               "frozen; empty: where the quarters of the steps with quantized weights begin"),
     INT(quant, bn_reestimate, "0", 0, 1e9,
         "at export, average the statistics of batch norm again over this many training batches, "
         "with quantized weights; 0: keep those of training"),

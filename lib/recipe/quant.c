@@ -167,11 +167,18 @@ static int64_t later(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
+/** The later step, but for one that never comes. */
+static int64_t later_if_ever(int64_t start, int64_t delay)
+{
+    return delay == INT64_MAX ? start : later(start, delay);
+}
+
 /** Learning begins with the second epoch, or when quantization starts if that is later. */
 static int64_t learn_delay(const qat_recipe *r, const qat_quant_options *q, int64_t per_epoch,
                            int64_t total)
 {
-    int64_t const start = later(later(q->weight_delay, q->activation_delay), per_epoch);
+    int64_t const start =
+        later_if_ever(later_if_ever(per_epoch, q->weight_delay), q->activation_delay);
     return later(1, qat_steps_resolve(&r->quant.learn_delay, per_epoch, total, start));
 }
 
@@ -194,10 +201,12 @@ static void set_delays(qat_quant_options *q, const qat_recipe *r, int64_t per_ep
     q->activation_delay = step_of(&r->quant.activation_delay, per_epoch, total, delay);
     q->bn_freeze_delay = step_of(&r->quant.bn_freeze_delay, per_epoch, total, INT64_MAX);
     q->learn_delay = learn_delay(r, q, per_epoch, total);
+    int64_t const start = later_if_ever(0, q->weight_delay);
+    int64_t const left = total > start ? total - start : 0;
     for (int i = 0; i < QAT_INQ_STAGES; i++)
         q->inq_stages[i] = r->quant.inq_stages.n
                                ? qat_steps_resolve(&r->quant.inq_stages.v[i], per_epoch, total, 0)
-                               : total * i / QAT_INQ_STAGES;
+                               : start + left * i / QAT_INQ_STAGES;
 }
 
 /** "quant_delay = 60%, step 12" */

@@ -30,12 +30,20 @@ const qat_op *rw_quantizer_op(const qat_op *named, const rw_settings *settings)
     return named;
 }
 
+/** Ranges are observed until learning starts, so not before they quantize. */
+static int64_t learning_delay(const rw_maker *m, bool weights)
+{
+    const qat_quant_options *o = m->options;
+    int64_t const start = weights ? o->weight_delay : o->activation_delay;
+    return rw_delay(m, start != INT64_MAX && start > o->learn_delay ? start : o->learn_delay);
+}
+
 void rw_learning_attrs(const rw_maker *m, const qat_op *op, const rw_settings *settings,
                        double attrs[QAT_MAX_ATTRS])
 {
     if (!qat_is_quantizer_op(op))
         return;
-    attrs[QZ_LEARN] = (double)rw_delay(m, m->options->learn_delay);
+    attrs[QZ_LEARN] = (double)learning_delay(m, qat_op_quantizer(op)->weights);
     attrs[QZ_DECAY] = m->options->ema_decay;
     attrs[QZ_POWER_OF_TWO] = settings->power_of_two;
     attrs[QZ_DAMPEN] = settings->dampen;

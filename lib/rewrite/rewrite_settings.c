@@ -228,11 +228,12 @@ static qat_status check_folded_inq(const rw_analysis *a, const qat_quant_options
         const rw_settings *s = &a->settings[layer->first->index];
         bool const folds = layer->norm && !s->is_float && !rw_float_activation(s);
         if (folds && s->weights == &qat_op_inq_weights)
-            return qat_fail(err, QAT_ERR_ARGUMENT,
-                            "%s: inq freezes folded weights, but its batch norm would still change "
-                            "them: bn_freeze_delay must be that of the weights, %" PRId64
-                            ", or activation_ranges = none",
-                            layer->first->name, o->weight_delay);
+            return qat_fail(
+                err, QAT_ERR_ARGUMENT,
+                "%s: inq freezes weights into which batch norm is folded, so batch norm "
+                "must keep its averages from then on: set bn_freeze_delay to the value "
+                "of quant_delay and bn_reestimate = 0, or activation_ranges = none",
+                layer->first->name);
     }
     return QAT_OK;
 }

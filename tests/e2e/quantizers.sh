@@ -67,6 +67,20 @@ check "one thread" "$tools/qat-train" ranges.ini --set quant.ranges=lsq --out on
 check "two threads" "$tools/qat-train" ranges.ini --set quant.ranges=lsq --out two --threads 2
 same "two threads log the ranges that one does" one/quant.csv two/quant.csv
 
+learned() { # learned <folder> <options...>: only activations are quantized
+    "$tools/qat-train" ranges.ini --set quant.ranges=lsq --set quant.quant_delay=0 --set quant.weight_delay=never \
+        --set quant.bn_freeze_delay=never --out "$@"
+}
+check "weights that are never quantized" learned never --set quant.learn_delay=auto
+check "learning after an epoch" learned epoch --set 'quant.learn_delay=1 epochs'
+same "ranges of activations learn after an epoch all the same" never/quant.csv epoch/quant.csv
+early() { # early <folder> <options...>
+    "$tools/qat-train" ranges.ini --set quant.ranges=lsq --set quant.quant_delay=30 --out "$@"
+}
+check "learning before quantization" early before --set quant.learn_delay=1
+check "learning with it" early with --set quant.learn_delay=30
+same "ranges are observed until then" before/quant.csv with/quant.csv
+
 # First and last layer at 8 bits.
 cat >>ranges.ini <<INI
 [quant.layer @first]
@@ -151,9 +165,20 @@ refuses "their export" 1 "those of 8-bit weights 127, cannot become integers: co
 check "an unfinished scheme" "$tools/qat-train" schemes.ini --set quant.weight_ranges=inq \
     --set "quant.inq_stages=0, 1, 2, 1000" --set train.epochs=1 --out unfinished
 refuses "its export" 1 'the quantizer inq makes' "$tools/qat-export" unfinished/last.ckpt "${plugin[@]}" no.qm
+check "its contents" "$tools/qat-inspect" unfinished/last.ckpt "${plugin[@]}"
+has "say why there are no integers" 'the quantizer inq makes' out.txt
+check "its accuracy" "$tools/qat-eval" unfinished/last.ckpt "${plugin[@]}"
+has "is that of the simulation" '^simulated in float32: .*the quantizer inq makes' out.txt
+stages() { # stages <folder> <options...>
+    "$tools/qat-train" schemes.ini --set quant.weight_ranges=inq --set quant.quant_delay=40 --set quant.bn_freeze_delay=40 --out "$@"
+}
+check "stages of the second epoch" stages halves
+check "and given ones" stages given --set "quant.inq_stages=40, 50, 60, 70"
+same "they are its quarters" halves/quant.csv given/quant.csv
+same "with the same losses" <(cut -d, -f1-4 halves/log.csv) <(cut -d, -f1-4 given/log.csv)
 refuses "three stages" 2 'quant.inq_stages: 3 moments, not 4' \
     "$tools/qat-train" schemes.ini --set "quant.inq_stages=0, 1, 2" --out bad
-refuses "batch norm that moves frozen weights" 2 'conv1: inq freezes folded weights' \
+refuses "batch norm that moves frozen weights" 2 'conv1: inq freezes weights into which batch norm is folded' \
     "$tools/qat-train" schemes.ini --set quant.weight_ranges=inq --set quant.bn_freeze_delay=10 --out bad
 
 # Training on integers: the forward pass is the engine's, byte for byte. Without a delay only codes are kept.
