@@ -6,6 +6,7 @@
 #include "deploy/device.h"
 
 #include "deploy/integer_model.h"
+#include "fakequant/weights.h"
 #include "recipe/recipe.h"
 #include "task/task.h"
 
@@ -32,26 +33,49 @@ static qat_status calibrate(qat_graph *eval, const qat_input_info *input, qat_er
     return QAT_OK;
 }
 
-/** Do the weights by this quantizer get their codes from updates? */
-static bool has_stages(const qat_node *node)
+/** Do the weights by this quantizer get their codes, or their range, from updates? */
+static bool is_updated(const qat_node *node)
 {
-    return qat_node_quantizes(node, true) && qat_node_quantizer(node)->own_values &&
-           node->op->update;
+    return qat_node_quantizes(node, true) && node->op->update &&
+           (qat_node_quantizer(node)->own_values || qat_node_quantizer(node)->all_codes);
+}
+
+/** The float value of a weight such that its quantizer reads this one; batch norm may be a factor.
+ */
+static void set_weight(const qat_node *quantizer, size_t at, float value)
+{
+    const qat_node *w = quantizer->inputs[0];
+    float const read = w->value[at];
+    while (!w->is_param && w->n_inputs)
+        w = w->inputs[0];
+    w->value[at] = read < 0 || read > 0 ? value * (w->value[at] / read) : value;
+}
+
+/** Let all codes occur: random weights do not reach the lowest one of 2 bits, trained ones do. */
+static void spread_weights(const qat_node *quantizer)
+{
+    qat_weight_view const v = qat_weight_view_of(quantizer);
+    qat_qparams const p = qat_weight_qparams(quantizer, 0);
+    for (int i = 0; i < v.outer * v.inner && p.lo + i <= p.hi; i++)
+        set_weight(quantizer, qat_weight_run(&v, i / v.inner, 0) + (size_t)(i % v.inner),
+                   p.scale * (float)(p.lo + i - p.zero_point));
 }
 
 /** Give all these weights their codes. One update does, because stages begin at step 0. */
-static void end_stages(qat_graph *eval)
+static void update_weights(qat_graph *eval)
 {
     qat_run const run = {.mode = QAT_MODE_TRAIN};
-    bool computed = false; /* the weights, of which batch norm may be a factor */
+    bool computed = false;
     for (int i = 0; i < qat_graph_nodes(eval); i++) {
         qat_node *node = qat_graph_node(eval, i);
-        if (!has_stages(node))
+        if (!is_updated(node))
             continue;
         if (!computed)
             qat_graph_forward(eval, &(qat_run){.mode = QAT_MODE_EVAL});
         computed = true;
         node->op->update(node, &run);
+        if (qat_node_quantizer(node)->all_codes)
+            spread_weights(node);
     }
 }
 
@@ -65,7 +89,7 @@ static qat_status make_eval(qat_graph **eval, const qat_graph *network,
         st = qat_graph_plan(*eval, 1, QAT_PLAN_KEEP, err);
     if (!st) {
         qat_graph_init_params(*eval, 0);
-        end_stages(*eval);
+        update_weights(*eval);
         if (qat_worst_case_ranges(*eval, NULL)) /* a user's op: find its range by running it */
             st = calibrate(*eval, input, err);
     }
@@ -139,11 +163,14 @@ static qat_status open_file(qi_host **host, int64_t *qm_bytes, const qat_qgraph 
     return st;
 }
 
-/** Have weights by this quantizer codes by a rule of its own? It finds them without training. */
+/**
+ * Have weights by this quantizer codes by a rule of its own, which it finds without training, or
+ * all codes?
+ */
 static bool is_scheme(const qat_registry *registry, const char *weight_ranges)
 {
     const qat_op *op = qat_find_quantizer(registry, weight_ranges, true);
-    return op && op->quant->quantizer->own_values;
+    return op && (op->quant->quantizer->own_values || op->quant->quantizer->all_codes);
 }
 
 /** Observed ranges, but weights keep their scheme, whose stages begin at step 0. */

@@ -34,7 +34,7 @@ agrees() { # agrees <name> <recipe> <settings...>
     check "$name: its file alone" "$tools/qat-export" "$name.qm" "$name-alone.qm" --strip=description,labels,test \
         ${plugin:+--plugin "$plugin"}
     bytes=$(wc -c <"$name-alone.qm")
-    if [ "$flash" = "$bytes" ]; then ok "$name: a .qm of $bytes bytes, as after training"; else
+    if [ "$flash" = "$bytes" ] || { [ "${least:-0}" -gt 0 ] && [ "$flash" -ge "$bytes" ] && [ "$bytes" -ge "$least" ]; }; then ok "$name: a .qm of $bytes bytes, as after training"; else
         not_ok "$name: --dry-run says a .qm of '$flash' bytes; after training $bytes"
     fi
 }
@@ -50,6 +50,11 @@ for scheme in bwn twn dorefa weight_norm apot; do
 done
 agrees inq "$recipes/quickstart.ini" --set quant.weight_bits=4 --set quant.weight_ranges=inq --set quant.inq_stages="0, 0, 1, 1" \
     --set quant.bn_freeze_delay=0
+least=17000 # a layer that has been trained for two steps may not have the lowest code yet
+for full in lsq_full tqt_full; do
+    agrees "$full" "$recipes/quickstart.ini" --set quant.layout=int8 --set quant.weight_bits=2 --set quant.weight_ranges=$full
+done
+least=
 printf '[data]\nkind = shapes\n[model]\narch = mobilenet_v2\nmultiplier = 0.35\n' >mobilenet.ini
 agrees mobilenet mobilenet.ini
 printf '[data]\nkind = shapes\n[model]\narch = inception_small\n' >inception.ini
