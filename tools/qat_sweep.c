@@ -152,6 +152,8 @@ static qat_status tables(const sweep *s, int baseline, qat_error *err)
 {
     qat_results r;
     qat_status st = sweep_collect(s, &r, err);
+    if (!st && only_table)
+        st = sweep_check_table(s, &r, err);
     if (!st)
         st = sweep_report(s, &r, columns, baseline, err);
     if (!st)

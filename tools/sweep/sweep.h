@@ -59,6 +59,8 @@ int sweep_unfinished(const sweep *s);
 /** Collect the results that the jobs have so far. */
 qat_status sweep_collect(const sweep *s, qat_results *r, qat_error *err);
 
+/** Refuse to put an empty table in the place of one with runs: they are of other settings. */
+qat_status sweep_check_table(const sweep *s, const qat_results *r, qat_error *err);
 /**
  * Write OUT/results.csv, .json and .md, and print the Markdown table. columns: names separated by
  * commas, or NULL. baseline: a cell, or -1. A column that no job has is an error; while a job is

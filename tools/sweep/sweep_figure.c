@@ -38,6 +38,18 @@ qat_status sweep_check_axis(const sweep *s, const char *name, qat_error *err)
     return st;
 }
 
+static qat_status unknown(const sweep *s, const qat_results *r, const char *name, qat_error *err)
+{
+    char columns[200] = "";
+    for (int i = 0; i < r->n_columns; i++) {
+        size_t const used = strlen(columns);
+        snprintf(columns + used, sizeof columns - used, "%s%s", i ? ", " : "", r->columns[i]);
+    }
+    return qat_fail(err, QAT_ERR_ARGUMENT,
+                    "%.80s is neither a column of %.150s/results.csv (%s) nor a setting", name,
+                    s->out, columns);
+}
+
 qat_status sweep_figure(const sweep *s, const qat_results *r, int row, const char *name,
                         double *value, qat_error *err)
 {
@@ -48,9 +60,7 @@ qat_status sweep_figure(const sweep *s, const qat_results *r, int row, const cha
         return QAT_OK;
     }
     if (axis < 0)
-        return qat_fail(err, QAT_ERR_ARGUMENT,
-                        "%.80s is neither a column of %.300s/results.csv nor a setting", name,
-                        s->out);
+        return unknown(s, r, name, err);
     return number_of_setting(s, row / s->seeds, axis, value, err);
 }
 
@@ -90,6 +100,8 @@ void sweep_title(const char *name, char *text, size_t max)
         return;
     if (!strcmp(name, "train_seconds"))
         snprintf(text, max, "time of training [s]");
+    else if (!strcmp(name, "qm_bytes"))
+        snprintf(text, max, "size of the .qm [bytes]");
     else if (!strcmp(name, "multiply_adds"))
         snprintf(text, max, "multiply-adds [million]");
     else

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /** Seconds of training: the second column of the last line of times.csv. */
 static double seconds_of(const char *dir)
@@ -30,6 +31,19 @@ static double seconds_of(const char *dir)
     return seconds;
 }
 
+/** The size of the exported model, once it is evaluated. */
+static qat_status collect_size(const sweep_job *job, qat_results *r, int row, qat_error *err)
+{
+    char path[SWEEP_PATH_MAX];
+    struct stat model, evaluation;
+    snprintf(path, sizeof path, "%.900s/eval-qm.out", job->dir);
+    if (stat(path, &evaluation))
+        return QAT_OK;
+    snprintf(path, sizeof path, "%.900s/model.qm", job->dir);
+    return stat(path, &model) ? QAT_OK
+                              : qat_results_set(r, row, "qm_bytes", (double)model.st_size, err);
+}
+
 static qat_status collect_job(const sweep_job *job, qat_results *r, int row, qat_error *err)
 {
     char path[SWEEP_PATH_MAX];
@@ -38,6 +52,8 @@ static qat_status collect_job(const sweep_job *job, qat_results *r, int row, qat
     snprintf(path, sizeof path, "%.900s/eval.out", job->dir);
     if (!st)
         st = qat_results_read(r, row, path, err);
+    if (!st)
+        st = collect_size(job, r, row, err);
     snprintf(path, sizeof path, "%.900s/bench.out", job->dir);
     if (!st)
         st = qat_results_read_latency(r, row, path, err);
@@ -130,6 +146,24 @@ static qat_status save_table(const sweep *s, const qat_results *r, const char *n
     }
     free(text);
     return st;
+}
+
+qat_status sweep_check_table(const sweep *s, const qat_results *r, qat_error *err)
+{
+    char path[SWEEP_PATH_MAX];
+    uint8_t *bytes = NULL;
+    size_t count = 0;
+    snprintf(path, sizeof path, "%.900s/results.csv", s->out);
+    if (r->n_columns || qat_file_read(path, (size_t)1 << 30, &bytes, &count, NULL))
+        return QAT_OK;
+    const uint8_t *title = memchr(bytes, '\n', count);
+    bool const has_runs = title && title + 1 < bytes + count;
+    free(bytes);
+    return has_runs ? qat_fail(err, QAT_ERR_ARGUMENT,
+                               "%.300s has runs of other settings: --table needs the recipes and "
+                               "--set of the sweep that made them",
+                               s->out)
+                    : QAT_OK;
 }
 
 qat_status sweep_report(const sweep *s, const qat_results *r, const char *columns, int baseline,

@@ -45,9 +45,18 @@ static void write_head(qat_writer *w, const qat_results *r, const int *columns, 
     qat_write_text(w, "|\n");
 }
 
+/** Significant digits for %g: at least so many, but all of those before the point. */
+static int digits_of(double x, int least)
+{
+    int n = 0;
+    for (double left = fabs(x); left >= 1 && n < 15; left /= 10)
+        n++;
+    return n > least ? n : least;
+}
+
 /**
  * Write `x` or `x ± deviation`: fractions in percent with two decimals, other numbers with four
- * digits.
+ * digits or up to the point.
  */
 static void write_spread(qat_writer *w, qat_spread s, bool share, bool sign)
 {
@@ -58,9 +67,11 @@ static void write_spread(qat_writer *w, qat_spread s, bool share, bool sign)
     if (share)
         qat_write_text(w, sign ? "| %+.2f" : "| %.2f", 100 * s.mean);
     else
-        qat_write_text(w, sign ? "| %+.4g" : "| %.4g", s.mean);
-    if (s.n > 1)
-        qat_write_text(w, share ? " ± %.2f" : " ± %.2g", (share ? 100 : 1) * s.deviation);
+        qat_write_text(w, sign ? "| %+.*g" : "| %.*g", digits_of(s.mean, 4), s.mean);
+    if (s.n > 1 && share)
+        qat_write_text(w, " ± %.2f", 100 * s.deviation);
+    else if (s.n > 1)
+        qat_write_text(w, " ± %.*g", digits_of(s.deviation, 2), s.deviation);
     qat_write_text(w, " ");
 }
 
