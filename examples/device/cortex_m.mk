@@ -28,17 +28,23 @@ FLAGS = -mcpu=$(CPU) -mthumb -mfloat-abi=$(or $(FLOAT_$(CPU)),soft) -std=c99 -ff
 SIZES = $(foreach size,FLASH_BYTES RAM_BYTES MORE_AT MORE_BYTES,,--defsym=$(size)=$($(size)))
 EMPTY :=
 LINK = -nostdlib -T $(DEVICE)cortex_m.ld -Wl,--gc-sections,-Map=$(OUT:.elf=.map)$(subst $(EMPTY) ,,$(SIZES)) -lgcc
+SETTINGS = $(OUT:.elf=.settings)
+MADE_WITH = $(CROSS)gcc $(FLAGS) $(CFLAGS) $(MAIN) $(NET) $(LINK)
 
-$(OUT): $(DEVICE)cortex_m.c $(DEVICE)common.c $(MAIN) $(NET) $(DEVICE)cortex_m.ld $(DEVICE)device.h $(wildcard $(dir $(NET))*.h)
+$(OUT): $(SETTINGS) $(DEVICE)cortex_m.c $(DEVICE)common.c $(MAIN) $(NET) $(DEVICE)cortex_m.ld $(DEVICE)device.h $(wildcard $(dir $(NET))*.h)
 	$(CROSS)gcc $(FLAGS) $(CFLAGS) -c $(NET) -o $(OUT:.elf=.net.o)
 	$(CROSS)gcc $(FLAGS) $(CFLAGS) -I$(DEVICE) -I$(dir $(NET)) $(DEVICE)cortex_m.c $(DEVICE)common.c $(MAIN) $(OUT:.elf=.net.o) $(LINK) -o $@
 	$(CROSS)size $@
 
+# What the program is made with: it is made again if that changes.
+$(SETTINGS): FORCE
+	@echo '$(subst ','\'',$(MADE_WITH))' | cmp -s - $@ || echo '$(subst ','\'',$(MADE_WITH))' >$@
+
 $(NET):
 	$(error there is no $(NET); write it with: qat-export model.qm $(NET))
 
-.PHONY: run clean
+.PHONY: run clean FORCE
 run: $(OUT)
 	qemu-system-arm -M $(BOARD) -nographic -monitor none -serial none -semihosting-config enable=on,target=native -kernel $(OUT) $(QEMU_FLAGS)
 clean:
-	rm -f $(OUT) $(OUT:.elf=.map) $(OUT:.elf=.net.o)
+	rm -f $(OUT) $(OUT:.elf=.map) $(OUT:.elf=.net.o) $(SETTINGS)

@@ -66,4 +66,14 @@ for core in cortex-m3 cortex-m4 cortex-m7 cortex-m55; do
     device $core qemu-system-arm arm-none-eabi-gcc $core
 done
 device riscv32 qemu-system-riscv32 riscv64-unknown-elf-gcc riscv32
+if command -v arm-none-eabi-gcc >/dev/null; then
+    net=$(echo nets/* | cut -d' ' -f1)
+    link() { # link <make's variables>
+        make -s -f "$examples/cortex-m4/Makefile" NET="$net/net.c" MAIN=main.c OUT=fits.elf CFLAGS="-Os -I. -I$net" "$@" >out.txt 2>&1
+    }
+    if link; then ok "it is linked for much memory"; else not_ok "it is not linked: $(tail -n 2 out.txt)"; fi
+    if link RAM_BYTES=64; then not_ok "the program for much memory is taken for little"; else
+        ok "and again for less, where it does not fit"
+    fi
+fi
 exit $failed
