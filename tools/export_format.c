@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** The first is that of names without a known ending. */
+/** The first is that of names without an ending. */
 static const export_format formats[] = {
     {.name = "qm", .ending = ".qm", .is_qm = true},
     {"onnx", ".onnx", qat_onnx_write, qat_onnx_write_float, .rounds_as_onnx = true},
@@ -25,6 +25,14 @@ static bool ends_in(const char *path, const char *ending)
     return n > end && !strcmp(path + n - end, ending);
 }
 
+/** ".tflit" of "net.tflit"; NULL: the name has none, or what follows its last point is a number. */
+static const char *ending_of(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *point = strrchr(name, '.');
+    return point && point > name && (point[1] < '0' || point[1] > '9') ? point : NULL;
+}
+
 const export_format *export_format_of(const tool *me, const char *name, const char *path)
 {
     char known[64] = "";
@@ -36,6 +44,9 @@ const export_format *export_format_of(const tool *me, const char *name, const ch
                  formats[i].name);
     if (name)
         tool_usage(me, "--format %s: only %s can be written", name, known);
+    if (ending_of(path))
+        tool_usage(me, "%s: the ending %s names no format: give --format, one of %s",
+                   tool_shown(path), ending_of(path), known);
     return &formats[0];
 }
 

@@ -195,11 +195,24 @@ static qat_status compare(struct session *s, const qat_debug_source *source, con
     return st ? tool_name_file(path, err) : tell(s, source, path, of, err);
 }
 
+/** Layers that have so few bits already would get others for no reason. */
+static void warn_of_bits(const struct session *s)
+{
+    const qat_quant_options *q = qat_checkpoint_quant(qat_restored_checkpoint(s->checkpoint));
+    int const asked = bits ? (int)bits : BITS;
+    if (asked >= q->weight_bits)
+        fprintf(stderr,
+                "qat-debug: warning: --bits %d are not fewer than the weight_bits of this "
+                "checkpoint, %d: what is lost then says nothing about fewer bits\n",
+                asked, q->weight_bits);
+}
+
 /** One layer after the other. */
 static qat_status measure(const struct session *s, const qat_deploy_options *deploy, qat_error *err)
 {
     const tool_ptq *p = &tool_ptq_given;
     qat_writer settings = {0};
+    warn_of_bits(s);
     if (p->data)
         qat_write_text(&settings, "ptq %s, samples %lld, observer %s%s%s", p->data,
                        (long long)p->samples, p->observer ? p->observer : "minmax",

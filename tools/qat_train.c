@@ -48,7 +48,8 @@ static const tool_option options[] = {
      "progress bar on a terminal; full: instead of it curves, the slowest layers, memory",
      0, 0},
     {"--dry-run", TOOL_FLAG, &dry_run, NULL,
-     "print parameters, multiply-adds, flash and RAM of each layer, and stop", 0, 0},
+     "print parameters, multiply-adds, flash and RAM of each layer, and stop: nothing is written",
+     0, 0},
     TOOL_MEMORY_OPTION("the most memory that one network may take, in MiB (default: what this\n"
                        "machine has). data.memory limits the data"),
     {"--keys", TOOL_FLAG, &print_keys, NULL,
@@ -322,10 +323,10 @@ static void print_costs(const qat_layer_cost *costs, int count, const qat_networ
     if (size->training_parameters > size->parameters)
         printf("%lld parameters with those that only training uses\n",
                (long long)size->training_parameters);
-    printf(
-        "the columns are lower bounds for 8 bits. flash: 8-bit weights, 32-bit bias, multipliers, "
-        "without the .qm's headers, names and tables.\n"
-        "RAM: 8-bit activations alive at once, without alignment and the kernels' scratch\n");
+    printf("the columns are for 8 bits, whatever bits the recipe has. flash: 8-bit weights, 32-bit "
+           "bias, "
+           "multipliers, without the .qm's headers, names and tables.\n"
+           "RAM: 8-bit activations alive at once, without alignment and the kernels' scratch\n");
 }
 
 /** Print why a size is not known; `said`: what was printed last, or "". */
@@ -363,8 +364,8 @@ static qat_status print_needs(const qat_recipe *recipe, const qat_plugins *opene
     if (st)
         print_unknown("as a .qm", err, &said);
     else
-        printf("as a .qm with the recipe's bits: %lld bytes, without description, labels and known "
-               "answer\n",
+        printf("as a .qm with the recipe's bits: %lld bytes, and a description, labels and a known "
+               "answer, which qat-export --strip leaves out\n",
                (long long)bytes);
     st = qat_device_needs_of(&needs, recipe, opened, graph, input, err);
     if (st == QAT_ERR_ARGUMENT)
@@ -732,9 +733,6 @@ int main(int argc, char **argv)
         tool_usage(&me, "give either --resume or --overwrite, not both");
     if (resume && init && !with_budget) /* a search begins with these weights again */
         tool_usage(&me, "give either --resume or --init, not both");
-    if (dry_run && !with_budget && (resume || overwrite || out_dir || threads || progress))
-        tool_usage(&me, "--dry-run trains nothing: without --budget it takes no --resume, "
-                        "--overwrite, --out, --threads or --progress");
     read_progress();
     set_init();
     if (!args.count && !print_ops)

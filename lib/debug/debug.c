@@ -10,6 +10,7 @@
 #include "layer/layer.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -162,7 +163,8 @@ static qat_status add_layers(qat_debug *d, qat_error *err)
     d->layers = calloc(n, sizeof *d->layers);
     d->ops = calloc(n, sizeof *d->ops);
     d->order = calloc(n, sizeof *d->order);
-    if (!d->layers || !d->ops || !d->order)
+    d->numbers = calloc(n, sizeof *d->numbers);
+    if (!d->layers || !d->ops || !d->order || !d->numbers)
         return qat_out_of_memory(err, "debugger");
     for (int32_t i = 0; i < qi_node_count(d->model); i++) {
         const qi_node *op = qi_node_at(d->model, i);
@@ -170,7 +172,8 @@ static qat_status add_layers(qat_debug *d, qat_error *err)
         if (!qat_real_is_activation(y))
             continue;
         qat_debug_layer *layer = &d->layers[d->n_layers];
-        layer->name = op->name;
+        snprintf(d->numbers[i], sizeof d->numbers[i], "op %d", (int)i);
+        layer->name = *op->name ? op->name : d->numbers[i];
         layer->op = op->kernel->name;
         layer->tensor = y->name;
         d->order[d->n_layers] = d->n_layers;
@@ -285,6 +288,7 @@ void qat_debug_free(qat_debug *d)
     free(d->layers);
     free(d->ops);
     free(d->order);
+    free(d->numbers);
     free(d);
 }
 

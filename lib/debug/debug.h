@@ -5,7 +5,7 @@
 #include "debug/real_graph.h"
 #include "qat/debug.h"
 
-enum { DEBUG_BATCH = 8, DEBUG_CODES = 256 };
+enum { DEBUG_BATCH = 8, DEBUG_CODES = 256, DEBUG_NUMBER_MAX = 16 };
 
 /** Sums over the values of a tensor: r of the reference, v of what is compared with it. */
 typedef struct debug_sums {
@@ -76,8 +76,9 @@ struct qat_debug {
     int n_tensors, n_layers, batch;
     int64_t samples, dumped; /* dumped: samples of the dump; 0: there is none */
     qat_debug_layer *layers;
-    const qi_node **ops; /* by layer */
-    int *order;          /* of layers, the worst first */
+    const qi_node **ops;               /* by layer */
+    char (*numbers)[DEBUG_NUMBER_MAX]; /* by op: "op 3", for a model without names */
+    int *order;                        /* of layers, the worst first */
 };
 
 /* debug.c */

@@ -28,6 +28,7 @@ refuses "qat-train --threads 0" 2 "expected an integer in 1..256" "$tools/qat-tr
 refuses "an option without its value" 2 "--out needs a value" "$tools/qat-train" x --out
 refuses "too few arguments" 2 "too few arguments" "$tools/qat-export" x
 refuses "a format that cannot be written" 2 "only qm" "$tools/qat-export" a b --format elf
+refuses "an ending that names no format" 2 "net.tflit: the ending .tflit names no format: give --format" "$tools/qat-export" a net.tflit
 check "qat-train --keys" "$tools/qat-train" --keys
 has "--keys writes limits in full" '^beta2 = 0.999  \(number 0\.\.0.9999999\)$' out.txt
 has "--keys names ranges" '^batch = 64  \(integer 1\.\.65536\)$' out.txt
@@ -170,7 +171,7 @@ cp a/last.ckpt kept.ckpt
 ln -s a/last.ckpt link.qm
 for over in a/last.ckpt ./a/../a/last.ckpt link.qm b/last.ckpt; do
     refuses "a .qm over the checkpoint $over" 2 "$over is a checkpoint" \
-        "$tools/qat-export" a/last.ckpt $over --samples 2
+        "$tools/qat-export" a/last.ckpt $over --format qm --samples 2
 done
 same "the checkpoint after that" kept.ckpt a/last.ckpt
 check "a float run" train float --set quant.enabled=no

@@ -385,12 +385,13 @@ static qat_status write_node(onnx_writer *w, const qi_node *node)
 
 static void tell_roundings(const onnx_writer *w)
 {
-    char text[256];
+    char text[320];
     int const others = rounding_otherwise(w->from);
     snprintf(
         text, sizeof text,
-        "%d of %d layers round otherwise in ONNX Runtime: some codes are quanta apart. A model "
-        "exported with --profile onnx, or the form integer, has equal bytes",
+        "%d of %d layers round otherwise in ONNX Runtime: some codes are quanta apart. The "
+        "form integer has equal bytes, and so has a model that was exported from its checkpoint "
+        "with --profile onnx",
         others, (int)qi_node_count(w->from));
     if (others && !w->integer)
         warn(w, text);

@@ -139,8 +139,10 @@ static qat_status compare_op(struct check *c, int i)
     qat_status const st = is_compared ? compare_numbers(c, op, read, &same) : QAT_OK;
     c->layers++;
     c->fractions += op->fraction > 0;
-    if (!same && !c->otherwise++)
+    if (!same && !c->otherwise++ && *op->name)
         snprintf(c->first, sizeof c->first, "%s", op->name);
+    else if (!same && c->otherwise == 1)
+        snprintf(c->first, sizeof c->first, "op %d", i);
     return st;
 }
 
@@ -335,8 +337,8 @@ static qat_status conclude(const struct check *c, const qat_log *log)
     qat_format(
         text, sizeof text,
         "%d of %d layers round otherwise in TensorFlow Lite (the first: %s%s): of the output "
-        "bytes for %d random inputs %.3f %% differ, by at most %d. A model exported with "
-        "--profile tflite has equal bytes",
+        "bytes for %d random inputs %.3f %% differ, by at most %d. Exported from its "
+        "checkpoint with --profile tflite, a model has equal bytes",
         c->otherwise, c->layers, c->first, fractions, c->samples,
         100.0 * (double)c->differing / (double)c->bytes, c->max_quanta);
     log->line(log->context, text);
