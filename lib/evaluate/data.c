@@ -118,6 +118,9 @@ qat_status qat_open_data_looking(qat_dataset **dataset, const qat_recipe *recipe
     if (qat_dataset_kind_needs_path(kind) && !*raw)
         return qat_fail(err, QAT_ERR_ARGUMENT, "data of kind %s need a path",
                         qat_dataset_kind_name(kind));
+    if (spec && !qat_dataset_kind_needs_path(kind) && *raw)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "data %s: data of kind %s are drawn, from no path",
+                        spec, qat_dataset_kind_name(kind));
     qat_status const st = qat_expand_path(raw, path, sizeof path, err);
     if (st)
         return st;

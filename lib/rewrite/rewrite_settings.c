@@ -130,6 +130,20 @@ static const char *nearest_quantizer(const qat_registry *registry, const char *n
     return nearest;
 }
 
+/** "ema, tqt, lsq": those of weights, or of activations, cut to fit. */
+static void list_quantizers(const qat_registry *registry, bool weights, char *all, size_t max)
+{
+    size_t at = 0;
+    *all = 0;
+    for (int i = 0; i < qat_registry_count(registry) && at < max; i++) {
+        const qat_op *op = qat_registry_at(registry, i);
+        const qat_quantizer *q = qat_op_quantizer(op);
+        bool const is_first = q && qat_find_quantizer(registry, q->name, weights) == op;
+        if (q && q->weights == weights && is_first)
+            at += (size_t)snprintf(all + at, max - at, "%s%s", at ? ", " : "", q->name);
+    }
+}
+
 qat_status qat_check_quantizer(const qat_registry *registry, const char *where, const char *name,
                                bool weights, qat_error *err)
 {
@@ -140,8 +154,11 @@ qat_status qat_check_quantizer(const qat_registry *registry, const char *where, 
         return qat_fail(err, QAT_ERR_ARGUMENT,
                         "%s = %s: this quantizer is not for %s: set %s_ranges = %s", where, name,
                         kinds[weights], weights ? "activation" : "weight", name);
-    return qat_fail(err, QAT_ERR_ARGUMENT, "%s = %s: there is no such quantizer; the nearest is %s",
-                    where, name, nearest_quantizer(registry, name, weights));
+    char all[256];
+    list_quantizers(registry, weights, all, sizeof all);
+    return qat_fail(err, QAT_ERR_ARGUMENT,
+                    "%s = %s: there is no such quantizer; the nearest is %s (of %s)", where, name,
+                    nearest_quantizer(registry, name, weights), all);
 }
 
 static qat_status find_quantizer(const rw_analysis *a, const char *where, const char *pattern,

@@ -257,8 +257,9 @@ static qat_status plan_run(qat_trainer *t, qat_error *err)
     p->total = r->train.steps ? r->train.steps : (int64_t)floor(steps + 0.5);
     bool const only_init = r->train.epochs == 0 && qat_net_has_weights(r);
     if (p->total < 1 && !only_init)
-        return qat_fail(err, QAT_ERR_ARGUMENT, "train.epochs = %g is less than one step",
-                        r->train.epochs);
+        return qat_fail(
+            err, QAT_ERR_ARGUMENT, "train.epochs = %g is less than one step%s", r->train.epochs,
+            r->train.epochs > 0 ? "" : ": without training, weights come from a file (train.init)");
     int64_t const n = p->per_epoch, total = p->total;
     p->quant_log_every =
         at_least_one(qat_steps_resolve(&r->quant.range_log_every, n, total, INT64_MAX));

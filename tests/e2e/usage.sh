@@ -209,6 +209,12 @@ refuses "threads of a .qm's export" 2 "it has its integers, and takes --format" 
 refuses "threads of a float network's export" 2 "it takes --raw-params, --format" \
     "$tools/qat-export" run/last.ckpt no.npz --float --threads 2
 refuses "seconds without a measurement" 2 "of --bench, which is not given" "$tools/qat-sweep" small.ini --out no --seconds 2
+refuses "a path of drawn data" 2 "data digits:foo: data of kind digits are drawn, from no path" \
+    "$tools/qat-eval" a.qm --data digits:foo
+refuses "an unknown quantizer" 2 "there is no such quantizer; the nearest is lsq (of ema, tqt, lsq, pact, none)" \
+    "$tools/qat-train" small.ini --dry-run --set quant.activation_ranges=lsp
+refuses "no epochs and no weights" 2 "train.epochs = 0 is less than one step: without training, weights come from a file" \
+    "$tools/qat-train" small.ini --out no --set train.steps=0 --set train.epochs=0
 refuses "--set of no data" 2 "--set train.lr=1: only data.KEY can be set here" "$tools/qat-data" list digits --set train.lr=1
 for option in --resume --overwrite "--out no" "--threads 1" "--progress none"; do
     # shellcheck disable=SC2086

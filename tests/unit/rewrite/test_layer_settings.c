@@ -281,10 +281,11 @@ START_TEST(test_refused)
     override("stem")->symmetric = 0;
     refuse("[quant.layer stem]: symmetric = no needs quant.layout = uint8");
     strcpy(override("stem")->weight_ranges, "lsp");
-    refuse(
-        "[quant.layer stem] weight_ranges = lsp: there is no such quantizer; the nearest is lsq");
+    refuse("[quant.layer stem] weight_ranges = lsp: there is no such quantizer; the nearest is lsq "
+           "(of ema, tqt, tqt_full, lsq, lsq_full, bwn, twn, fgq, inq, dorefa, weight_norm, apot)");
     strcpy(options.activation_ranges, "temaa");
-    refuse("activation_ranges = temaa: there is no such quantizer; the nearest is ema");
+    refuse("activation_ranges = temaa: there is no such quantizer; the nearest is ema "
+           "(of ema, tqt, lsq, pact, none)");
     options.range_rate = -1;
     refuse("range_rate -1 is not a finite number >= 0");
     options.n_layers = QAT_QUANT_LAYERS_MAX + 1;
