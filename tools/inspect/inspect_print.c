@@ -236,6 +236,24 @@ static void print_size(const qat_network_size *size, const char *parameters)
     printf(", %lld multiply-adds\n", (long long)size->macs);
 }
 
+/** The op that needs most scratch on a device: fewer bits of activations do not make it less. */
+static void print_scratch(const qi_model *m)
+{
+    size_t most = 0;
+    int32_t at = 0;
+    for (int32_t i = 0; i < qi_node_count(m); i++) {
+        const qi_node *op = qi_node_at(m, i);
+        size_t const bytes = op->kernel->scratch ? op->kernel->scratch(m, op) : 0;
+        at = bytes > most ? i : at;
+        most = bytes > most ? bytes : most;
+    }
+    const char *name = most ? qi_node_at(m, at)->name : "";
+    if (most && *name)
+        printf("most scratch in the device arena: %zu bytes, in %s\n", most, tool_shown(name));
+    else if (most)
+        printf("most scratch in the device arena: %zu bytes, in op %d\n", most, (int)at);
+}
+
 static void print_model_head(const inspected *x)
 {
     const qi_model *m = x->model.model;
@@ -246,6 +264,7 @@ static void print_model_head(const inspected *x)
         tool_shown(x->path), x->file_bytes, sizes.arena, sizes.model,
         *qi_model_description(m) ? tool_shown(qi_model_description(m)) : "no description");
     print_size(&x->size, "weights and biases");
+    print_scratch(m);
     printf("checkpoint: ");
     if (has_digest(m))
         print_digest(qi_model_digest(m));
