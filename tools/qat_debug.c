@@ -195,16 +195,34 @@ static qat_status compare(struct session *s, const qat_debug_source *source, con
     return st ? tool_name_file(path, err) : tell(s, source, path, of, err);
 }
 
-/** Layers that have so few bits already would get others for no reason. */
+/** The most bits that weights of the checkpoint have; 0: not known. */
+static int most_weight_bits(const struct session *s)
+{
+    const qat_quant_options *quant = qat_checkpoint_quant(qat_restored_checkpoint(s->checkpoint));
+    qat_graph *eval = NULL;
+    int most = 0;
+    qat_error ignored;
+    if (qat_create_eval_graph(&eval, qat_restored_graph(s->checkpoint), quant, &ignored))
+        return 0;
+    for (int i = 0; i < qat_graph_nodes(eval); i++) {
+        const qat_node *node = qat_graph_node(eval, i);
+        const qat_quantizer *q = qat_node_quantizer(node);
+        int const own = q && q->weights ? (int)qat_attr(node, "bits") : 0;
+        most = own > most ? own : most;
+    }
+    qat_graph_free(eval);
+    return most;
+}
+
+/** What fewer bits cost is asked for: are these fewer? */
 static void warn_of_bits(const struct session *s)
 {
-    const qat_quant_options *q = qat_checkpoint_quant(qat_restored_checkpoint(s->checkpoint));
-    int const asked = bits ? (int)bits : BITS;
-    if (asked >= q->weight_bits)
+    int const asked = bits ? (int)bits : BITS, most = most_weight_bits(s);
+    if (most && asked >= most)
         fprintf(stderr,
-                "qat-debug: warning: --bits %d are not fewer than the weight_bits of this "
-                "checkpoint, %d: what is lost then says nothing about fewer bits\n",
-                asked, q->weight_bits);
+                "qat-debug: warning: the weights of this checkpoint have at most %d bits, so "
+                "--bits %d takes none from them\n",
+                most, asked);
 }
 
 /** One layer after the other. */

@@ -112,6 +112,10 @@ static void print_json(const eval_results *r)
         printf(", \"left_in_float\": ");
         tool_json_string(r->left_in_float);
     }
+    if (r->no_integers.status) {
+        printf(", \"why_simulated\": ");
+        tool_json_string(r->no_integers.message);
+    }
     tool_json_figures("float_", &r->floating);
     if (r->isa)
         printf(", \"isa\": \"%s\"", r->isa);
@@ -192,10 +196,9 @@ static qat_status evaluate_quantized(const qat_restored *c, const qat_input_info
         (void)qat_check_integers(qat_restored_graph(c), quant, why);
     if (!st)
         st = qat_restored_eval_graph(c, &o, at_once, &eval, err);
-    if (!st && !why->status)
-        (void)qat_restored_freeze(c, &o, eval, &graph, why);
-    if (!st && why->status == QAT_ERR_NOMEM)
-        st = qat_out_of_memory(err, "the integer network");
+    if (!st && !why->status && qat_restored_freeze(c, &o, eval, &graph, why) &&
+        why->status != QAT_ERR_NUMERIC) /* a weight of inq that has no code yet */
+        st = qat_fail(err, why->status, "%s", why->message);
     if (!st && why->status)
         st = qat_evaluate_graph(eval, input, d, at_once, samples, tool_tick, label, a, err);
     else if (!st)

@@ -48,8 +48,7 @@ static const tool_option options[] = {
      "progress bar on a terminal; full: instead of it curves, the slowest layers, memory",
      0, 0},
     {"--dry-run", TOOL_FLAG, &dry_run, NULL,
-     "print parameters, multiply-adds, flash and RAM of each layer, and stop: nothing is written",
-     0, 0},
+     "print parameters, multiply-adds, flash and RAM of each layer, and stop", 0, 0},
     TOOL_MEMORY_OPTION("the most memory that one network may take, in MiB (default: what this\n"
                        "machine has). data.memory limits the data"),
     {"--keys", TOOL_FLAG, &print_keys, NULL,

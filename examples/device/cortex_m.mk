@@ -28,7 +28,7 @@ FLAGS = -mcpu=$(CPU) -mthumb -mfloat-abi=$(or $(FLOAT_$(CPU)),soft) -std=c99 -ff
 SIZES = $(foreach size,FLASH_BYTES RAM_BYTES MORE_AT MORE_BYTES,,--defsym=$(size)=$($(size)))
 EMPTY :=
 LINK = -nostdlib -T $(DEVICE)cortex_m.ld -Wl,--gc-sections,-Map=$(OUT:.elf=.map)$(subst $(EMPTY) ,,$(SIZES)) -lgcc
-SETTINGS = $(OUT:.elf=.settings)
+SETTINGS = $(OUT).settings
 MADE_WITH = $(CROSS)gcc $(FLAGS) $(CFLAGS) $(MAIN) $(NET) $(LINK)
 
 $(OUT): $(SETTINGS) $(DEVICE)cortex_m.c $(DEVICE)common.c $(MAIN) $(NET) $(DEVICE)cortex_m.ld $(DEVICE)device.h $(wildcard $(dir $(NET))*.h)

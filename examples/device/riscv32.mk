@@ -8,7 +8,7 @@ CROSS ?= riscv64-unknown-elf-
 CFLAGS ?= -Os -Wall -Wextra
 FLAGS = -march=rv32imc -mabi=ilp32 -std=c99 -ffreestanding -ffunction-sections -fdata-sections
 LINK = -nostdlib -T $(DEVICE)riscv32.ld -Wl,--gc-sections,-Map=$(OUT:.elf=.map) -lgcc
-SETTINGS = $(OUT:.elf=.settings)
+SETTINGS = $(OUT).settings
 MADE_WITH = $(CROSS)gcc $(FLAGS) $(CFLAGS) $(MAIN) $(NET) $(LINK)
 
 $(OUT): $(SETTINGS) $(DEVICE)riscv32.c $(DEVICE)common.c $(MAIN) $(NET) $(DEVICE)riscv32.ld $(DEVICE)device.h $(wildcard $(dir $(NET))*.h)

@@ -116,7 +116,8 @@ typedef struct qat_quant_options {
     qat_quantizer_name weight_ranges, activation_ranges; /* "" is "ema" */
     bool power_of_two;                                   /* scales are powers of two */
     int64_t learn_delay; /* steps before learned ranges are learned; at least one step is needed to
-                            start */
+                            start. A range is not learned before it quantizes: weight_delay,
+                            activation_delay */
     double dampen; /* lambda of lambda (w - fake quantized w)^2, added to the loss of each weight;
                       it rises from 0 at weight_delay to all of it at step `dampened`; 0: none. Not
                       part of a checkpoint */

@@ -175,6 +175,35 @@ static qat_status add_cut(qat_budget *b, const budget_meter *m, const int *choic
     return st;
 }
 
+bool budget_cut_activations(qat_budget *b, const int *choice)
+{
+    size_t const n = (size_t)b->net.n_items;
+    bool any = false;
+    if (b->limits.n_cuts == BUDGET_MOST_CUTS)
+        return false;
+    int *cut = b->cuts + (size_t)b->limits.n_cuts * n;
+    for (size_t i = 0; i < n; i++) {
+        bool const falls = !b->net.tensors[i].weights && choice[i] + 1 < b->net.items[i].n;
+        cut[i] = falls ? choice[i] + 1 : 0;
+        any |= falls;
+    }
+    b->limits.cuts = b->cuts;
+    if (any)
+        b->flash_cuts |= UINT64_C(1) << b->limits.n_cuts++;
+    return any;
+}
+
+void budget_forget_flash_cuts(qat_budget *b)
+{
+    size_t const n = (size_t)b->net.n_items;
+    int kept = 0;
+    for (int k = 0; k < b->limits.n_cuts; k++)
+        if (!(b->flash_cuts >> k & 1))
+            memmove(b->cuts + (size_t)kept++ * n, b->cuts + (size_t)k * n, n * sizeof *b->cuts);
+    b->limits.n_cuts = kept;
+    b->flash_cuts = 0;
+}
+
 int64_t budget_flash_for_ram(const qat_budget *b, const qat_ram_plan *plan)
 {
     return b->recipe->budget.ram ? (int64_t)plan->bytes - (int64_t)plan->bytes_before : 0;

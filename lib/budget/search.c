@@ -86,31 +86,50 @@ static void hex_of(const uint8_t digest[32], char hex[HEX_MAX])
         snprintf(hex + 2 * i, 3, "%02x", digest[i]);
 }
 
-/** 0: not a quantizer; 1: it observes; 2, 3: it has given parameters, 3 with all codes. */
-static int kind_of(const budget_meter *m, int node)
+static bool is_quantizer(const qat_node *node)
 {
-    const qat_op *op = qat_graph_node(m->simulated, node)->op;
-    const budget_override *o = m->overrides[node];
-    if (op != &qat_op_fake_quant && op != &qat_op_fake_quant_weights)
-        return 0;
-    return !o ? 1 : budget_override_has_all_codes(o) ? 3 : 2;
+    return node->op == &qat_op_fake_quant || node->op == &qat_op_fake_quant_weights;
 }
 
-/** What the loss depends on besides weights and data: all ops, and which boxes match anchors. */
-static qat_status digest_settings(const budget_meter *m, uint8_t digest[32], qat_error *err)
+/** Mark the ops that make the loss of quantized values, from the loss back to these. */
+static void mark_loss(const qat_node *node, bool *marked)
 {
-    qat_writer w = {0};
+    if (!node->op || is_quantizer(node) || marked[node->index])
+        return;
+    marked[node->index] = true;
+    for (int i = 0; i < node->n_inputs; i++)
+        mark_loss(node->inputs[i], marked);
+}
+
+static void write_settings(qat_writer *w, const budget_meter *m, const bool *of_loss)
+{
     char match[QAT_RECIPE_VALUE_MAX];
     for (int i = 0; i < qat_graph_nodes(m->simulated); i++) {
         const qat_node *node = qat_graph_node(m->simulated, i);
-        if (!node->op)
+        const budget_override *o = m->overrides[i];
+        if (!of_loss[i] && !is_quantizer(node))
             continue;
-        qat_write_text(&w, "%s %s %d", node->name, node->op->name, kind_of(m, i));
+        qat_write_text(w, "%s %s %d", node->name, node->op->name,
+                       !o                                 ? 0
+                       : budget_override_has_all_codes(o) ? 2
+                                                          : 1);
         for (int k = 0; node->op->attrs && node->op->attrs[k].name; k++)
-            qat_write_text(&w, " %.9g", node->attrs[k]);
-        qat_write_text(&w, "\n");
+            qat_write_text(w, " %.9g", node->attrs[k]);
+        qat_write_text(w, "\n");
     }
-    qat_write_text(&w, "%s\n", qat_recipe_get(m->recipe, "detect.match_iou", match));
+    qat_write_text(w, "%s\n", qat_recipe_get(m->recipe, "detect.match_iou", match));
+}
+
+/** Everything about quantization and loss that is measured, as a digest. */
+static qat_status digest_settings(const budget_meter *m, uint8_t digest[32], qat_error *err)
+{
+    qat_writer w = {0};
+    bool *of_loss = calloc((size_t)qat_graph_nodes(m->simulated) + 1, sizeof *of_loss);
+    if (!of_loss)
+        return qat_out_of_memory(err, "budget");
+    mark_loss(budget_loss_of(m->simulated), of_loss);
+    write_settings(&w, m, of_loss);
+    free(of_loss);
     qat_sha256(w.bytes, w.failed ? 0 : w.count, digest);
     bool const failed = w.failed;
     qat_writer_free(&w);
@@ -147,13 +166,20 @@ typedef struct solution {
     int *choice; /* the caller's room */
     bool is_there;
     budget_sums sums;
-    int64_t other; /* bytes of the file that are not weights */
+    int64_t other; /* bytes of the file that are not weights, */
+    int64_t added; /* and those that make it fit budget.ram */
     int64_t
         least; /* of the files that were seen to fit budget.ram, if none was small enough; or 0 */
 } solution;
 
-static qat_status try_least(const qat_budget *b, const budget_meter *m, int64_t flash, solution *s,
-                            qat_error *err)
+static int64_t file_bytes(const solution *s)
+{
+    return s->sums.bytes + s->other + s->added;
+}
+
+/** Take the solution's choice if it keeps within both limits. */
+static qat_status take(const qat_budget *b, const budget_meter *m, int64_t flash, solution *s,
+                       qat_error *err)
 {
     qat_ram_plan plan = {0};
     bool does_fit = false;
@@ -161,10 +187,10 @@ static qat_status try_least(const qat_budget *b, const budget_meter *m, int64_t 
     qat_status st = budget_other_flash(&s->other, b, m, s->choice, err);
     if (!st)
         st = budget_find_ram(&plan, &does_fit, b, m, s->choice, err);
-    int64_t const bytes = s->sums.bytes + s->other + budget_flash_for_ram(b, &plan);
-    s->is_there = does_fit && bytes <= flash;
-    if (does_fit && (!s->least || bytes < s->least))
-        s->least = bytes;
+    s->added = budget_flash_for_ram(b, &plan);
+    s->is_there = does_fit && file_bytes(s) <= flash;
+    if (does_fit && (!s->least || file_bytes(s) < s->least))
+        s->least = file_bytes(s);
     return st;
 }
 
@@ -173,21 +199,21 @@ static qat_status take_least(const qat_budget *b, const budget_meter *m, int64_t
                              qat_error *err)
 {
     memcpy(s->choice, b->least, (size_t)b->net.n_items * sizeof *s->choice);
-    qat_status const st = try_least(b, m, flash, s, err);
+    qat_status const st = take(b, m, flash, s, err);
     if (st || s->is_there)
         return st;
     budget_least(b->net.items, b->net.n_items, s->choice);
-    return try_least(b, m, flash, s, err);
+    return take(b, m, flash, s, err);
 }
 
 /**
- * Solve with so many bytes for the whole file. If the choice needs too much RAM, it is solved again
- * without such choices. If it makes more of the file that is not weights than was thought, also by
- * what makes it fit the RAM, it is solved again with as many bytes less; so a choice that makes
- * less of it may be missed. If nothing is left then, it is one of the least choices.
+ * Solve with so many bytes for the file without what makes it fit the RAM. If the choice makes more
+ * of the file that is not weights than was thought, it is solved again with as many bytes less; so
+ * a choice that makes less of it may be missed. If the choice needs too much RAM, it is solved
+ * again without such choices.
  */
-static qat_status solve_within(qat_budget *b, const budget_meter *m, int64_t flash, solution *s,
-                               qat_error *err)
+static qat_status solve_plain(qat_budget *b, const budget_meter *m, int64_t flash, solution *s,
+                              qat_error *err)
 {
     int64_t thought = b->other_flash;
     qat_status st = QAT_OK;
@@ -197,18 +223,60 @@ static qat_status solve_within(qat_budget *b, const budget_meter *m, int64_t fla
         limits.bytes = flash == BUDGET_NO_LIMIT ? flash : flash - thought;
         st = budget_solve(b->net.items, b->net.n_items, &limits, s->choice, &s->sums, err);
         if (st == QAT_ERR_ARGUMENT) /* nothing fits */
-            return take_least(b, m, flash, s, err);
+            return QAT_OK;
         if (!st)
             st = budget_other_flash(&s->other, b, m, s->choice, err);
-        int64_t added = 0;
-        if (!st && s->sums.bytes + s->other <= flash)
-            st = budget_fit_or_cut(b, m, s->choice, &s->is_there, &added, err);
-        if (!st && s->sums.bytes + s->other + added > flash) {
-            thought = s->other + added; /* larger than before: so this ends */
-            s->is_there = false;
-        }
+        if (!st && s->sums.bytes + s->other > flash)
+            thought = s->other; /* larger than before: so this ends */
+        else if (!st)
+            st = budget_fit_or_cut(b, m, s->choice, &s->is_there, &s->added, err);
     }
     return st;
+}
+
+/** Keep a solution that fits if it is the best one so far. */
+static void keep_better(const qat_budget *b, const solution *s, int64_t flash, solution *best)
+{
+    if (!s->is_there || file_bytes(s) > flash ||
+        (best->is_there && s->sums.loss >= best->sums.loss))
+        return;
+    int *const room = best->choice;
+    memcpy(room, s->choice, (size_t)b->net.n_items * sizeof *room);
+    *best = *s;
+    best->choice = room;
+}
+
+/**
+ * Solve with so many bytes for the whole file. What makes a choice fit the RAM adds to the file. If
+ * that is too much, either the weights have as many bytes less, or an activation has fewer bits
+ * than in this choice: both are tried, until no better choice is left. If nothing fits, it is one
+ * of the least choices.
+ */
+static qat_status solve_within(qat_budget *b, const budget_meter *m, int64_t flash, solution *best,
+                               qat_error *err)
+{
+    size_t const room = (size_t)b->net.n_items + 1;
+    int *choice = calloc(room, sizeof *choice), *less = calloc(room, sizeof *less);
+    qat_status st = choice && less ? QAT_OK : qat_out_of_memory(err, "budget");
+    bool more = true;
+    best->is_there = false;
+    while (!st && more) {
+        solution s = {.choice = choice}, t = {.choice = less};
+        st = solve_plain(b, m, flash, &s, err);
+        more = !st && s.is_there && file_bytes(&s) > flash &&
+               !(best->is_there && s.sums.loss >= best->sums.loss);
+        keep_better(b, &s, flash, best);
+        if (more)
+            st = solve_plain(b, m, flash - s.added, &t, err);
+        keep_better(b, &t, flash, best);
+        more = more && !st && budget_cut_activations(b, choice);
+    }
+    budget_forget_flash_cuts(b);
+    free(choice);
+    free(less);
+    if (best->is_there)
+        return st == QAT_ERR_LIMIT ? QAT_OK : st;
+    return st ? st : take_least(b, m, flash, best, err);
 }
 
 static qat_status measure_point(qat_budget *b, budget_meter *m, budget_table *table,
@@ -241,7 +309,8 @@ static qat_status find_curve(qat_budget *b, budget_meter *m, budget_table *table
     int const n = b->net.n_items;
     qat_status st = QAT_OK;
     int64_t const least = budget_sums_of(items, n, b->least).bytes + b->other_flash;
-    int64_t const most = b->most_flash > least ? b->most_flash : least;
+    int64_t const most =
+        (b->most_flash > least ? b->most_flash : least) + budget_flash_for_ram(b, &b->ram);
     for (int i = 0; !st && i < BUDGET_POINTS; i++) {
         int64_t const flash = least + (most - least) * i / (BUDGET_POINTS - 1);
         solution s = {.choice = choice};
@@ -251,20 +320,22 @@ static qat_status find_curve(qat_budget *b, budget_meter *m, budget_table *table
             st = QAT_OK;
             s.is_there = false;
         }
-        bool const is_new =
-            !b->n_points || b->points[b->n_points - 1].flash < s.sums.bytes + s.other;
-        if (!st && s.is_there && is_new)
-            st = measure_point(b, m, table, &s, &b->points[b->n_points++], err);
+        bool const is_new = !b->n_points || b->points[b->n_points - 1].flash < file_bytes(&s);
+        if (st || !s.is_there || !is_new)
+            continue;
+        st = measure_point(b, m, table, &s, &b->points[b->n_points], err);
+        b->points[b->n_points++].flash = file_bytes(&s);
     }
     return st;
 }
 
 static qat_status refuse(const qat_budget *b, const solution *s, qat_error *err)
 {
-    char where[QAT_RECIPE_WHERE_MAX], least[80] = "";
+    char where[QAT_RECIPE_WHERE_MAX], least[96] = "";
     qat_recipe_where(b->recipe, "budget", "ram", where);
     if (s->least)
-        snprintf(least, sizeof least, "; the smallest file that fits budget.ram has %lld bytes",
+        snprintf(least, sizeof least,
+                 "; the smallest file that was found to fit budget.ram has %lld bytes",
                  (long long)s->least);
     return qat_fail(err, QAT_ERR_ARGUMENT,
                     "%s: no choice of bits was found that fits both budget.ram = %lld and "
@@ -299,6 +370,22 @@ static qat_status choose(qat_budget *b, budget_meter *m, budget_table *table, qa
 
 /* ------------------------------------------------------------------ the search */
 
+/** Is there a choice that fits both limits? Nothing is measured yet, so no choice loses anything.
+ */
+static qat_status check_both(qat_budget *b, const budget_meter *m, qat_error *err)
+{
+    const qat_recipe *r = b->recipe;
+    if (!r->budget.flash || !r->budget.ram)
+        return QAT_OK;
+    solution s = {.choice = calloc((size_t)b->net.n_items + 1, sizeof *s.choice)};
+    qat_status st =
+        s.choice ? solve_within(b, m, r->budget.flash, &s, err) : qat_out_of_memory(err, "budget");
+    if (!st && !s.is_there)
+        st = refuse(b, &s, err);
+    free(s.choice);
+    return st;
+}
+
 /** Open the network, and find out whether anything fits. Its weights are not needed for that. */
 static qat_status open_network(qat_budget *b, budget_meter *m, const qat_budget_options *options,
                                qat_error *err)
@@ -306,7 +393,9 @@ static qat_status open_network(qat_budget *b, budget_meter *m, const qat_budget_
     qat_status st = budget_meter_open(m, b->recipe, options, err);
     if (!st)
         st = budget_network_find(&b->net, b->recipe, m->float_graph, m->simulated, m->wanted, err);
-    return st ? st : budget_check_needs(b, m, err);
+    if (!st)
+        st = budget_check_needs(b, m, err);
+    return st ? st : check_both(b, m, err);
 }
 
 static qat_status search(qat_budget *b, budget_meter *m, const qat_budget_options *options,

@@ -18,6 +18,7 @@ struct qat_budget {
     qat_ram_plan ram;     /* of choice */
     int *choice;          /* by item */
     int *cuts;            /* limits.cuts; room for all */
+    uint64_t flash_cuts;  /* a bit for each of them that holds for one size of flash only */
     int *fitted;          /* the last choice that was seen to fit budget.ram */
     int64_t fitted_adds;  /* bytes of the .qm that make it fit */
     qat_budget_point chosen, points[BUDGET_POINTS];
@@ -73,6 +74,14 @@ int64_t budget_flash_for_ram(const qat_budget *b, const qat_ram_plan *plan);
  */
 qat_status budget_fit_or_cut(qat_budget *b, const budget_meter *m, const int *choice,
                              bool *does_fit, int64_t *added, qat_error *err);
+
+/**
+ * Add a cut: some activation has fewer bits than in this choice. It holds for one size of flash.
+ * Returns false if none can have, or if there is no room.
+ */
+bool budget_cut_activations(qat_budget *b, const int *choice);
+/** Remove these cuts. */
+void budget_forget_flash_cuts(qat_budget *b);
 
 /* measure.c */
 

@@ -13,16 +13,17 @@
 #include <string.h>
 
 /* From which on a figure is told. */
-static const double WIDE = 100;     /* |weight| of a channel over the median of all */
-static const double GAIN = 2;       /* of a channel */
-static const double OFFSET = 4;     /* quanta of an output of 8 bits or fewer */
-static const double BEYOND = 0.005; /* share of values beyond the ends of the codes */
-static const double COARSE = 0.125; /* share of codes that occur */
-static const double PARTS = 6;      /* dB over the noise of one rounding */
-static const double FALL = 10;      /* dB that the whole loses in one layer, */
-static const double LOW = 20;       /* and what is left then */
-static const double SAME = 0.001;   /* of a step: weights that float32 alone tells apart */
-static const double EQUAL = 999;    /* qat_decibels without noise */
+static const double WIDE = 100;      /* |weight| of a channel over the median of all */
+static const double GAIN = 2;        /* of a channel */
+static const double OFFSET = 4;      /* quanta of an output of 8 bits or fewer */
+static const double BEYOND = 0.005;  /* share of values beyond the ends of the codes */
+static const double COARSE = 0.125;  /* share of codes that occur */
+static const double PARTS = 6;       /* dB over the noise of one rounding */
+static const double FALL = 10;       /* dB that the whole loses in one layer, */
+static const double LOW = 20;        /* and what is left then */
+static const double SAME = 0.001;    /* of a step: weights that float32 alone tells apart */
+static const double MOST_CUT = 0.25; /* share of weights that a sensible range cuts off */
+static const double EQUAL = 999;     /* qat_decibels without noise */
 
 /** One layer while it is judged. */
 struct judged {
@@ -51,14 +52,23 @@ static qat_layout layout_of(const qi_tensor *weights)
     return weights->type == QI_S8 ? QAT_LAYOUT_INT8 : QAT_LAYOUT_UINT8;
 }
 
-/** Is v, a multiple of the scale, the code's value that is nearest to r? */
-static bool is_nearest(const qi_tensor *w, double scale, double v, double r)
+/** How a weight of the model is related to the reference's. */
+typedef enum kinship {
+    OTHER,
+    ROUNDED,
+    CUT /* the last code, which the reference's is beyond */
+} kinship;
+
+/** v is a multiple of the scale. */
+static kinship kinship_of(const qi_tensor *w, double scale, double v, double r)
 {
     int32_t lo, hi;
+    double const half = scale * (0.5 + SAME);
     qat_code_range(layout_of(w), w->bits, true, &lo, &hi);
+    if (fabs(v - r) <= half)
+        return ROUNDED;
     double const least = scale * (lo - w->zero_point), most = scale * (hi - w->zero_point);
-    double const wanted = r < least ? least : r > most ? most : r;
-    return fabs(v - wanted) <= scale * (0.5 + SAME);
+    return (r < least && v <= least + half) || (r > most && v >= most - half) ? CUT : OTHER;
 }
 
 /** The codes of weights against the real numbers that they were made of. */
@@ -72,6 +82,7 @@ static void judge_weights(struct judged *j, const qi_tensor *w)
                        qat_shape_count(&node->shape) == qat_real_count(w);
     double signal = 0, noise = 0;
     bool nearest = known;
+    size_t cut = 0;
     for (size_t i = 0; i < qat_real_count(w); i++) {
         int const c = qat_real_channel_of(j->op, w, i);
         double const scale = (double)qat_real_weight_scale(j->d->model, w, c);
@@ -81,11 +92,14 @@ static void judge_weights(struct judged *j, const qi_tensor *w)
         of->widest = fmaxf(of->widest, (float)fabs(v));
         signal += r * r;
         noise += (v - r) * (v - r);
-        nearest = nearest && is_nearest(w, scale, v, r);
+        kinship const k = kinship_of(w, scale, v, r);
+        nearest = nearest && k != OTHER;
+        cut += k == CUT;
     }
     if (known)
         j->layer->weights_snr = qat_decibels(signal, noise);
-    int const bits = nearest ? qat_weight_bits(node, layout_of(w)) : w->bits;
+    bool const rounded = nearest && cut <= MOST_CUT * (double)qat_real_count(w);
+    int const bits = rounded ? qat_weight_bits(node, layout_of(w)) : w->bits;
     if (bits != w->bits) {
         j->bits = w->bits;
         j->simulated_bits = bits;

@@ -504,7 +504,7 @@ static const qat_key keys[] = {
 
     BYTES(budget, flash, "0", 0, INT_BIG,
           "qat-train --budget chooses the bits of each layer within this: the most bytes of the "
-          ".qm, whose weights are packed; 0: no limit"),
+          ".qm, whose weights are packed, with what makes it fit budget.ram; 0: no limit"),
     BYTES(budget, ram, "0", 0, INT_BIG,
           "the RAM on a device, without the engine's model memory, that qat-export --ram must be "
           "able to reach; 0: no limit"),

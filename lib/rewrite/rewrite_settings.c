@@ -248,8 +248,9 @@ static qat_status check_folded_inq(const rw_analysis *a, const qat_quant_options
             return qat_fail(
                 err, QAT_ERR_ARGUMENT,
                 "%s: inq freezes weights into which batch norm is folded, so batch norm "
-                "must keep its averages from then on: set bn_freeze_delay to the value "
-                "of quant_delay and bn_reestimate = 0, or activation_ranges = none",
+                "must keep its averages from then on: set bn_freeze_delay to the step at which "
+                "weights are quantized (weight_delay, or else quant_delay) and bn_reestimate = 0, "
+                "or activation_ranges = none",
                 layer->first->name);
     }
     return QAT_OK;

@@ -33,7 +33,7 @@ check "which is not called broken" "$tools/qat-debug" few/last.ckpt --samples 20
 has "but used to its roundings" "its weights are rounded, and training has adapted to that" out.txt
 if grep -E "wrong|--correct-bias" out.txt; then not_ok "a fault"; else ok "no fault, and no advice that cannot be followed"; fi
 check "a layer of 2 bits with 4" "$tools/qat-debug" few/last.ckpt --sensitivity few.csv --bits 4 --samples 20
-has "is warned of" "warning: --bits 4 are not fewer than the weight_bits of this checkpoint, 2" err.txt
+has "is warned of" "warning: the weights of this checkpoint have at most 2 bits, so --bits 4 takes none from them" err.txt
 check "which is calibrated" "$tools/qat-debug" few/last.ckpt --samples 20 --ptq recipe
 has "then its biases can be corrected" "--correct-bias" out.txt
 check "a file of fewer bits" "$tools/qat-export" run/last.ckpt coarse.qm --samples 4 --ptq recipe --set quant.weight_bits=3

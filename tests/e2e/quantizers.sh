@@ -169,6 +169,8 @@ check "its contents" "$tools/qat-inspect" unfinished/last.ckpt "${plugin[@]}"
 has "say why there are no integers" 'the quantizer inq makes' out.txt
 check "its accuracy" "$tools/qat-eval" unfinished/last.ckpt "${plugin[@]}"
 has "is that of the simulation" '^simulated in float32: .*the quantizer inq makes' out.txt
+check "its accuracy as JSON" "$tools/qat-eval" unfinished/last.ckpt "${plugin[@]}" --json
+has "has the reason, too" '"simulated_top1": .*"why_simulated": ".*the quantizer inq makes' out.txt
 stages() { # stages <folder> <options...>
     "$tools/qat-train" schemes.ini --set quant.weight_ranges=inq --set quant.quant_delay=40 --set quant.bn_freeze_delay=40 --out "$@"
 }

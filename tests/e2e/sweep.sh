@@ -54,7 +54,7 @@ begun "nothing is trained again" train 0
 same "the same table" first.txt out.txt
 has "with the size of the file" "^small.ini,4,2,.*,$(stat -c %s whole/small,quant.weight_bits=4/seed-2/model.qm)(,|\$)" whole/results.csv
 cp whole/results.csv results-before.csv
-refuses "--table without the settings" 2 "has runs of other settings: --table needs the recipes and --set" sweep --out whole --table
+refuses "--table without the settings" 2 "none of these runs is in whole, and its results.csv has others: --table needs the recipes and --set" sweep --out whole --table
 same "leaves the results alone" results-before.csv whole/results.csv
 rm -r "whole/small,quant.weight_bits=4/seed-3"
 # shellcheck disable=SC2086

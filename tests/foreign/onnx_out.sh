@@ -43,7 +43,7 @@ network() { # network <name> <recipe> <even> <limits> <settings...>: a short run
 }
 
 check "import an operator" "$tools/qat-import" "$ops/add_u8_00/model.tflite" m.qm
-refuses "--opset of a .qm" 2 "are of the format onnx" "$tools/qat-export" m.qm n.tfl --opset 13
+refuses "--opset of a .qm" 2 "are of the format onnx" "$tools/qat-export" m.qm n.tflite --opset 13
 "$tools/qat-export" m.qm m.onnx 2>err.txt >out.txt
 if grep -q 'without protobuf-c' err.txt; then
     ok "a build without protobuf-c says so"

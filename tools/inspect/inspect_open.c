@@ -50,12 +50,18 @@ static qat_status make_integers(inspected *x, qat_error *err)
 {
     qat_deploy_options const o = {.log = &tool_log};
     const qat_quant_options *quant = qat_checkpoint_quant(qat_restored_checkpoint(x->restored));
-    if (qat_check_integers(qat_restored_graph(x->restored), quant, &x->no_integers))
+    qat_error why;
+    qat_status st = qat_check_integers(qat_restored_graph(x->restored), quant, &why);
+    bool const possible = !st;
+    if (possible)
+        st = qat_restored_eval_graph(x->restored, &o, 1, &x->eval, &why);
+    if (possible && !st)
+        st = qat_restored_freeze(x->restored, &o, x->eval, &x->graph, &why);
+    if (st == (possible ? QAT_ERR_NUMERIC : QAT_ERR_UNSUPPORTED)) {
+        x->no_integers = why;
         return QAT_OK;
-    qat_status const st = qat_restored_eval_graph(x->restored, &o, 1, &x->eval, err);
-    if (st || !qat_restored_freeze(x->restored, &o, x->eval, &x->graph, &x->no_integers))
-        return st;
-    return x->no_integers.status == QAT_ERR_NOMEM ? qat_out_of_memory(err, x->path) : QAT_OK;
+    }
+    return st ? qat_fail(err, st, "%s", why.message) : QAT_OK;
 }
 
 static qat_status open_checkpoint(inspected *x, const tool_list *plugins, qat_error *err)

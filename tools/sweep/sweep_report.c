@@ -160,8 +160,8 @@ qat_status sweep_check_table(const sweep *s, const qat_results *r, qat_error *er
     bool const has_runs = title && title + 1 < bytes + count;
     free(bytes);
     return has_runs ? qat_fail(err, QAT_ERR_ARGUMENT,
-                               "%.300s has runs of other settings: --table needs the recipes and "
-                               "--set of the sweep that made them",
+                               "none of these runs is in %.300s, and its results.csv has others: "
+                               "--table needs the recipes and --set of the sweep that made them",
                                s->out)
                     : QAT_OK;
 }

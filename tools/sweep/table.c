@@ -45,13 +45,14 @@ static void write_head(qat_writer *w, const qat_results *r, const int *columns, 
     qat_write_text(w, "|\n");
 }
 
-/** Significant digits for %g: at least so many, but all of those before the point. */
-static int digits_of(double x, int least)
+/** Write a number with so many digits, or up to the point. */
+static void write_number(qat_writer *w, double x, int digits, bool sign)
 {
-    int n = 0;
-    for (double left = fabs(x); left >= 1 && n < 15; left /= 10)
-        n++;
-    return n > least ? n : least;
+    bool const whole = fabs(x) >= pow(10, digits) - 0.5; /* %g would write an exponent */
+    if (whole)
+        qat_write_text(w, sign ? "%+.0f" : "%.0f", x);
+    else
+        qat_write_text(w, sign ? "%+.*g" : "%.*g", digits, x);
 }
 
 /**
@@ -64,14 +65,18 @@ static void write_spread(qat_writer *w, qat_spread s, bool share, bool sign)
         qat_write_text(w, "| missing ");
         return;
     }
+    double const unit = share ? 100 : 1;
+    qat_write_text(w, "| ");
     if (share)
-        qat_write_text(w, sign ? "| %+.2f" : "| %.2f", 100 * s.mean);
+        qat_write_text(w, sign ? "%+.2f" : "%.2f", unit * s.mean);
     else
-        qat_write_text(w, sign ? "| %+.*g" : "| %.*g", digits_of(s.mean, 4), s.mean);
+        write_number(w, s.mean, 4, sign);
     if (s.n > 1 && share)
-        qat_write_text(w, " ± %.2f", 100 * s.deviation);
-    else if (s.n > 1)
-        qat_write_text(w, " ± %.*g", digits_of(s.deviation, 2), s.deviation);
+        qat_write_text(w, " ± %.2f", unit * s.deviation);
+    else if (s.n > 1) {
+        qat_write_text(w, " ± ");
+        write_number(w, s.deviation, 2, false);
+    }
     qat_write_text(w, " ");
 }
 

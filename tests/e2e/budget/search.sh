@@ -70,6 +70,8 @@ for scheme in $(sanitized 'dorefa:3 tqt_full:2 bwn:2' 'dorefa:7 dorefa:4 dorefa:
 done
 check "another loss" budget smooth --set budget.flash=1M --set train.label_smoothing=0.3 --set budget.table=smooth.csv --dry-run
 refuses "its table with the loss of the recipe" 1 "smooth.csv was measured with other" budget unsmooth --set budget.flash=1M --set budget.table=smooth.csv --dry-run
+check "what does not change it" budget smoother --set budget.flash=1M --set train.label_smoothing=0.3 --set budget.table=smooth.csv \
+    --set quant.bn_freeze_delay=5 --set train.lr=0.03 --dry-run
 check "activations, too" budget both --set budget.macs_bits=1M --set budget.activation_bits=8,4,2 --set budget.weight_bits=8,4 --dry-run
 if [ "$(sed 's/.*"macs_bits": \([0-9]*\),.*/\1/' both/budget.json)" -le 1000000 ]; then ok "macs_bits fits"; else not_ok "too large: $(cat both/budget.json)"; fi
 has "an output with other bits" "^activation_bits = [42]\$" both/budget.ini
@@ -139,7 +141,8 @@ check "little RAM" within packed 7K
 packed=$(ram packed)
 check "its export" "$tools/qat-export" packed/last.ckpt packed.qm --samples 4 --ram 7K --json
 has "packs tensors, and needs what was promised" "\"ram\": $packed, \"ram_before\": [0-9]*, .*\"packed_tensors\": [1-9]" out.txt
-each_choice() { # of those that fit: the loss that is predicted, and the bits
+whole() { sed 's/.*"flash": \([0-9]*\),.*"flash_for_ram": \([0-9]*\),.*/\1 \2/' "$1/budget.json" | awk '{ print $1 + $2 }'; }
+each_choice() { # of those that fit: the loss that is predicted, the bits, the bytes of the file
     local bits b loss i sets
     for bits in {8,4,2}\ {8,4,2}\ {8,4,2}\ {8,4,2}; do
         sets=() loss=0 i=0
@@ -149,7 +152,7 @@ each_choice() { # of those that fit: the loss that is predicted, and the bits
             i=$((i + 1))
         done
         within one 7K "${sets[@]}" --set 'budget.keep=*' --dry-run --overwrite >one.txt 2>&1 || continue
-        awk -v bits="$bits" "BEGIN { printf \"%.9f %s\\n\", $loss, bits }"
+        awk -v bits="$bits" -v bytes="$(whole one)" "BEGIN { printf \"%.9f %s %d\\n\", $loss, bits, bytes }"
     done
 }
 if [ "$(sanitized no yes)" = yes ]; then
@@ -176,7 +179,20 @@ if [ "$(sanitized no yes)" = yes ]; then
     refuses "too little flash for it" 2 "the least that is possible is" within none 7K --set budget.flash=1K
     each_choice >each.txt
     if [ "$(wc -l <each.txt)" -gt 10 ]; then ok "$(wc -l <each.txt) choices fit"; else not_ok "few choices fit: $(cat each.txt)"; fi
-    is "the best of them was chosen" "$(outputs packed)" "$(LC_ALL=C sort -n each.txt | head -n 1 | cut -d' ' -f2-)"
+    is "the best of them was chosen" "$(outputs packed)" "$(LC_ALL=C sort -n each.txt | head -n 1 | cut -d' ' -f2-5)"
+    sizes=$(cut -d' ' -f6 each.txt | sort -n)
+    for line in 2 $((($(wc -l <each.txt) + 1) / 2)) $(($(wc -l <each.txt) - 1)); do
+        size=$(sed -n "${line}p" <<<"$sizes")
+        check "little RAM, and $size bytes of flash" within limited 7K --set "budget.flash=$size" --dry-run --overwrite
+        best=$(awk -v size="$size" '$6 <= size' each.txt | LC_ALL=C sort -n | head -n 1)
+        predicted=$(sed 's/.*"predicted_loss": \([0-9.e-]*\),.*/\1/' limited/budget.json)
+        if awk "BEGIN { exit !($predicted <= ${best%% *} + 1e-6) }" && [ "$(whole limited)" -le "$size" ]; then
+            ok "the best that fits: it loses $predicted, ${best%% *} of $(awk -v size="$size" '$6 <= size' each.txt | wc -l) choices"
+        else
+            not_ok "it loses $predicted in $(whole limited) bytes; the best has $best"
+        fi
+    done
+    has "the curve is there, too" '^[0-9]+,' limited/curve.csv
 fi
 
 # ---------------------------------------------------------------- a table that several searches share
