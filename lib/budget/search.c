@@ -168,8 +168,7 @@ typedef struct solution {
     budget_sums sums;
     int64_t other; /* bytes of the file that are not weights, */
     int64_t added; /* and those that make it fit budget.ram */
-    int64_t
-        least; /* of the files that were seen to fit budget.ram, if none was small enough; or 0 */
+    int64_t least; /* the smallest file seen that fits budget.ram, if none fits both; or 0 */
 } solution;
 
 static int64_t file_bytes(const solution *s)
@@ -370,8 +369,7 @@ static qat_status choose(qat_budget *b, budget_meter *m, budget_table *table, qa
 
 /* ------------------------------------------------------------------ the search */
 
-/** Is there a choice that fits both limits? Nothing is measured yet, so no choice loses anything.
- */
+/** Does a choice fit both limits? Nothing is measured yet, so no choice loses anything. */
 static qat_status check_both(qat_budget *b, const budget_meter *m, qat_error *err)
 {
     const qat_recipe *r = b->recipe;
