@@ -148,22 +148,29 @@ static qat_status save_table(const sweep *s, const qat_results *r, const char *n
     return st;
 }
 
-qat_status sweep_check_table(const sweep *s, const qat_results *r, qat_error *err)
+/** Has the results.csv that is there lines below its title? */
+static bool has_results(const sweep *s)
 {
     char path[SWEEP_PATH_MAX];
     uint8_t *bytes = NULL;
     size_t count = 0;
     snprintf(path, sizeof path, "%.900s/results.csv", s->out);
-    if (r->n_columns || qat_file_read(path, (size_t)1 << 30, &bytes, &count, NULL))
-        return QAT_OK;
+    if (qat_file_read(path, (size_t)1 << 30, &bytes, &count, NULL))
+        return false;
     const uint8_t *title = memchr(bytes, '\n', count);
-    bool const has_runs = title && title + 1 < bytes + count;
+    bool const found = title && title - bytes + 1 < (ptrdiff_t)count;
     free(bytes);
-    return has_runs ? qat_fail(err, QAT_ERR_ARGUMENT,
-                               "none of these runs is in %.300s, and its results.csv has others: "
-                               "--table needs the recipes and --set of the sweep that made them",
-                               s->out)
-                    : QAT_OK;
+    return found;
+}
+
+qat_status sweep_check_table(const sweep *s, const qat_results *r, qat_error *err)
+{
+    if (r->n_columns || !has_results(s))
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_ARGUMENT,
+                    "none of these runs is in %.300s, and its results.csv has others: --table "
+                    "needs the recipes and --set of the sweep that made them",
+                    s->out);
 }
 
 qat_status sweep_report(const sweep *s, const qat_results *r, const char *columns, int baseline,
