@@ -151,11 +151,19 @@ static qat_status file_of(int64_t *bytes, const qat_budget *b, const budget_mete
 qat_status budget_other_flash(int64_t *bytes, const qat_budget *b, const budget_meter *m,
                               const int *choice, qat_error *err)
 {
+    budget_export *known = budget_export_of(b, choice);
+    if (!known)
+        return qat_out_of_memory(err, "budget");
+    *bytes = known->other;
+    if (known->other >= 0)
+        return QAT_OK;
     qat_status const st = file_of(bytes, b, m, choice, err);
     for (int i = 0; i < b->net.n_items; i++)
         if (b->net.tensors[i].weights)
             *bytes -=
                 budget_packed_bytes(&b->net.shapes[b->net.tensors[i].layer], ALL_BITS, 0, false);
+    if (!st)
+        known->other = *bytes;
     return st;
 }
 

@@ -22,19 +22,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-qat_status budget_find_ram(qat_ram_plan *plan, bool *does_fit, const qat_budget *b,
-                           const budget_meter *m, const int *choice, qat_error *err)
+static qat_status plan_ram(qat_ram_plan *plan, const qat_budget *b, const budget_meter *m,
+                           const int *choice, qat_error *err)
 {
-    int64_t const limit = b->recipe->budget.ram;
     qat_recipe *recipe = NULL;
-    *plan = (qat_ram_plan){0};
     qat_status st = budget_tick(m, 0, 0, err);
     if (!st)
         st = budget_recipe_of(&recipe, b->recipe, &b->net, choice, BUDGET_CHOSEN, err);
     if (!st)
-        st = qat_device_fit_of(plan, recipe, m->plugins, m->float_graph, &m->input, limit, err);
-    *does_fit = !limit || plan->ram <= (uint64_t)limit;
+        st = qat_device_fit_of(plan, recipe, m->plugins, m->float_graph, &m->input,
+                               b->recipe->budget.ram, err);
     qat_recipe_free(recipe);
+    return st;
+}
+
+qat_status budget_find_ram(qat_ram_plan *plan, bool *does_fit, const qat_budget *b,
+                           const budget_meter *m, const int *choice, qat_error *err)
+{
+    int64_t const limit = b->recipe->budget.ram;
+    budget_export *known = budget_export_of(b, choice);
+    qat_status st = known ? QAT_OK : qat_out_of_memory(err, "budget");
+    *plan = (qat_ram_plan){0};
+    if (known && known->has_ram)
+        *plan = known->ram;
+    else if (known)
+        st = plan_ram(plan, b, m, choice, err);
+    if (!st) {
+        known->ram = *plan;
+        known->has_ram = true;
+    }
+    *does_fit = !limit || plan->ram <= (uint64_t)limit;
     return st;
 }
 
@@ -212,24 +229,18 @@ int64_t budget_flash_for_ram(const qat_budget *b, const qat_ram_plan *plan)
 qat_status budget_fit_or_cut(qat_budget *b, const budget_meter *m, const int *choice,
                              bool *does_fit, int64_t *added, qat_error *err)
 {
-    size_t const n = (size_t)b->net.n_items;
     qat_ram_plan plan;
     *does_fit = true;
-    *added = b->fitted_adds;
-    if (!b->recipe->budget.ram || (b->fitted && !memcmp(b->fitted, choice, n * sizeof *choice)))
-        return QAT_OK;
     *added = 0;
+    if (!b->recipe->budget.ram)
+        return QAT_OK;
     if (!b->cuts)
-        b->cuts = calloc(n * BUDGET_MOST_CUTS + 1, sizeof *b->cuts);
-    if (!b->fitted)
-        b->fitted = malloc((n + 1) * sizeof *b->fitted);
-    if (!b->cuts || !b->fitted)
+        b->cuts = calloc((size_t)b->net.n_items * BUDGET_MOST_CUTS + 1, sizeof *b->cuts);
+    if (!b->cuts)
         return qat_out_of_memory(err, "budget");
-    memset(b->fitted, -1, n * sizeof *b->fitted);
-    qat_status st = budget_find_ram(&plan, does_fit, b, m, choice, err);
+    qat_status const st = budget_find_ram(&plan, does_fit, b, m, choice, err);
     if (st || !*does_fit)
         return st ? st : add_cut(b, m, choice, err);
-    memcpy(b->fitted, choice, n * sizeof *choice);
-    *added = b->fitted_adds = budget_flash_for_ram(b, &plan);
+    *added = budget_flash_for_ram(b, &plan);
     return QAT_OK;
 }

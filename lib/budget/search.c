@@ -432,7 +432,9 @@ static qat_status open_budget(qat_budget **budget, const qat_recipe *recipe,
     if (st)
         return st;
     qat_budget *b = *budget = calloc(1, sizeof *b);
-    if (!b)
+    if (b)
+        b->exports = calloc(1, sizeof *b->exports);
+    if (!b || !b->exports)
         return qat_out_of_memory(err, "budget");
     const char *dir = options->dir ? options->dir : recipe->output.dir;
     b->recipe = recipe;
@@ -479,7 +481,7 @@ void qat_budget_free(qat_budget *b)
     free(b->choice);
     free(b->least);
     free(b->cuts);
-    free(b->fitted);
+    budget_exports_free(b->exports);
     free(b);
 }
 

@@ -7,6 +7,20 @@
 
 enum { BUDGET_PATH_MAX = 1024, BUDGET_POINTS = 12 };
 
+/** What an export with a choice has shown. */
+typedef struct budget_export {
+    int *choice;   /* by item */
+    int64_t other; /* bytes of the .qm that are not weights; -1: not known yet */
+    bool has_ram;
+    qat_ram_plan ram;
+} budget_export;
+
+/** All exports so far: solving asks for the same choices again and again. */
+typedef struct budget_exports {
+    budget_export *of;
+    int n, capacity;
+} budget_exports;
+
 struct qat_budget {
     const qat_recipe *recipe;
     char dir[BUDGET_PATH_MAX], recipe_path[BUDGET_PATH_MAX];
@@ -19,8 +33,7 @@ struct qat_budget {
     int *choice;          /* by item */
     int *cuts;            /* limits.cuts; room for all */
     uint64_t flash_cuts;  /* a bit for each of them that holds for one size of flash only */
-    int *fitted;          /* the last choice that was seen to fit budget.ram */
-    int64_t fitted_adds;  /* bytes of the .qm that make it fit */
+    budget_exports *exports;
     qat_budget_point chosen, points[BUDGET_POINTS];
     int n_points;
     double base_loss; /* with the first choice of each item */
@@ -29,6 +42,12 @@ struct qat_budget {
 /** The path of a file in the search's folder; there must be room for the longest name of a file. */
 qat_status budget_path_in(char path[BUDGET_PATH_MAX], const char *dir, const char *name,
                           qat_error *err);
+
+/* exports.c */
+
+/** What is known of a choice; NULL: out of memory. Valid until the next call. */
+budget_export *budget_export_of(const qat_budget *b, const int *choice);
+void budget_exports_free(budget_exports *exports); /* NULL is fine */
 
 /* needs.c */
 
