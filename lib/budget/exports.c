@@ -4,41 +4,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool grow(budget_exports *e)
-{
-    int const wanted = e->capacity ? 2 * e->capacity : 64;
-    if (e->n < e->capacity)
-        return true;
-    budget_export *bigger = realloc(e->of, (size_t)wanted * sizeof *bigger);
-    if (!bigger)
-        return false;
-    e->of = bigger;
-    e->capacity = wanted;
-    return true;
-}
-
 budget_export *budget_export_of(const qat_budget *b, const int *choice)
 {
-    budget_exports *e = b->exports;
     size_t const bytes = (size_t)b->net.n_items * sizeof *choice;
-    for (int i = 0; i < e->n; i++)
-        if (!memcmp(e->of[i].choice, choice, bytes))
-            return &e->of[i];
-    int *copy = malloc(bytes + 1);
-    if (!copy || !grow(e)) {
-        free(copy);
+    for (budget_export *e = *b->exports; e; e = e->next)
+        if (!memcmp(e->choice, choice, bytes))
+            return e;
+    budget_export *made = calloc(1, sizeof *made + bytes);
+    if (!made)
         return NULL;
-    }
-    memcpy(copy, choice, bytes);
-    e->of[e->n] = (budget_export){.choice = copy, .other = -1};
-    return &e->of[e->n++];
+    memcpy(made->choice, choice, bytes);
+    made->other = -1;
+    made->next = *b->exports;
+    return *b->exports = made;
 }
 
-void budget_exports_free(budget_exports *e)
+void budget_exports_free(budget_export **exports)
 {
-    for (int i = 0; e && i < e->n; i++)
-        free(e->of[i].choice);
-    if (e)
-        free(e->of);
-    free(e);
+    while (exports && *exports) {
+        budget_export *const first = *exports;
+        *exports = first->next;
+        free(first);
+    }
+    free(exports);
 }

@@ -7,33 +7,28 @@
 
 enum { BUDGET_PATH_MAX = 1024, BUDGET_POINTS = 12 };
 
-/** What an export with a choice has shown. */
+/** What an export with a choice has shown. Solving asks for the same choices again and again. */
 typedef struct budget_export {
-    int *choice;   /* by item */
+    struct budget_export *next;
     int64_t other; /* bytes of the .qm that are not weights; -1: not known yet */
     bool has_ram;
     qat_ram_plan ram;
+    int choice[]; /* by item */
 } budget_export;
-
-/** All exports so far: solving asks for the same choices again and again. */
-typedef struct budget_exports {
-    budget_export *of;
-    int n, capacity;
-} budget_exports;
 
 struct qat_budget {
     const qat_recipe *recipe;
     char dir[BUDGET_PATH_MAX], recipe_path[BUDGET_PATH_MAX];
     budget_network net;
-    budget_limits limits; /* bytes: of weights */
-    int64_t other_flash;  /* bytes of the .qm that are not weights: of least, then of choice */
-    int64_t most_flash;   /* of the .qm with the most bits */
-    int *least;           /* by item: the choice that makes the smallest .qm */
-    qat_ram_plan ram;     /* of choice */
-    int *choice;          /* by item */
-    int *cuts;            /* limits.cuts; room for all */
-    uint64_t flash_cuts;  /* a bit for each of them that holds for one size of flash only */
-    budget_exports *exports;
+    budget_limits limits;    /* bytes: of weights */
+    int64_t other_flash;     /* bytes of the .qm that are not weights: of least, then of choice */
+    int64_t most_flash;      /* of the .qm with the most bits */
+    int *least;              /* by item: the choice that makes the smallest .qm */
+    qat_ram_plan ram;        /* of choice */
+    int *choice;             /* by item */
+    int *cuts;               /* limits.cuts; room for all */
+    uint64_t flash_cuts;     /* a bit for each of them that holds for one size of flash only */
+    budget_export **exports; /* the first; a search that is const adds to them */
     qat_budget_point chosen, points[BUDGET_POINTS];
     int n_points;
     double base_loss; /* with the first choice of each item */
@@ -45,9 +40,9 @@ qat_status budget_path_in(char path[BUDGET_PATH_MAX], const char *dir, const cha
 
 /* exports.c */
 
-/** What is known of a choice; NULL: out of memory. Valid until the next call. */
+/** What is known of a choice; NULL: out of memory. */
 budget_export *budget_export_of(const qat_budget *b, const int *choice);
-void budget_exports_free(budget_exports *exports); /* NULL is fine */
+void budget_exports_free(budget_export **exports); /* NULL is fine */
 
 /* needs.c */
 

@@ -287,15 +287,22 @@ static bool has_inq(const qat_recipe *r)
            any_layer_entry(r, is_inq, NULL);
 }
 
+/** Have weights by these ranges codes by a rule of their own? */
+static bool is_scheme(const char *ranges)
+{
+    static const char *const schemes[] = {"dorefa", "weight_norm", "apot", "bwn",
+                                          "twn",    "fgq",         "inq"};
+    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
+        if (!strcmp(ranges, schemes[i]))
+            return true;
+    return false;
+}
+
 /** Names of a plugin's quantizers are not known here: their ranges may be learned. */
 static bool is_learned(const char *ranges)
 {
-    static const char *const others[] = {"auto", "ema", "dorefa", "weight_norm", "apot",
-                                         "bwn",  "twn", "fgq",    "inq",         "none"};
-    bool learned = true;
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        learned &= strcmp(ranges, others[i]) != 0;
-    return learned;
+    return !is_scheme(ranges) && strcmp(ranges, "auto") != 0 && strcmp(ranges, "ema") != 0 &&
+           strcmp(ranges, "none") != 0;
 }
 
 static bool are_learned(const qat_recipe *r, const void *context, const char *key,
@@ -340,17 +347,6 @@ static bool has_other_ranges(const qat_recipe *r, const char *own, const char *k
 static bool has_fixed_bits(const char *ranges)
 {
     return !strcmp(ranges, "bwn") || !strcmp(ranges, "twn");
-}
-
-/** Schemes whose weights are not drawn to their codes. */
-static bool is_scheme(const char *ranges)
-{
-    static const char *const schemes[] = {"dorefa", "weight_norm", "apot", "bwn",
-                                          "twn",    "fgq",         "inq"};
-    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
-        if (!strcmp(ranges, schemes[i]))
-            return true;
-    return false;
 }
 
 static bool dampens_weights(const qat_recipe *r)
