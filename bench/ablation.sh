@@ -61,7 +61,8 @@ train_float() { # train_float <seed>
 
 run() { # run <bits of weights> <bits of activations> <seed>
     local dir=$out/$layout-w$1a$2-$3
-    local quant=("train.seed=$3" "quant.layout=$layout" "quant.weight_bits=$1" "quant.activation_bits=$2" "${settings[@]}")
+    local quant=("train.seed=$3" "quant.layout=$layout" "quant.weight_bits=$1" "quant.activation_bits=$2" \
+        quant.forward=fake_quant "${settings[@]}")
     if [ "$from" = float ]; then
         fine_tune "$dir" "$recipe" "$out/float-$3/last.ckpt" "$tune_epochs" "$tune_lr" "${quant[@]}"
     else

@@ -50,7 +50,7 @@ run() { # run <cell...>
         evaluate "$dir/float.json" "$dir/last.ckpt"
         ;;
     qat | integer-qat)
-        [ "$2" = qat ] || bits+=(quant.forward=integer)
+        bits+=("quant.forward=$([ "$2" = qat ] && echo fake_quant || echo integer)")
         fine_tune "$dir" "$recipe" "$float" "$(epochs_of "$@")" 0.01 "train.seed=$6" "${bits[@]}"
         deploy "$dir" "$recipe" "$dir/last.ckpt" --samples 1000
         ;;

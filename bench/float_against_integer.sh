@@ -39,7 +39,7 @@ train_integer() { # train_integer <network> <bits> <seed>
     cell=$(integer_cell "$@")
     taken "$cell"
     fine_tune "$out/$cell" "$recipe" "$out/$(float_cell "$1" "$3")/last.ckpt" "$tune_epochs" 0.01 "train.seed=$3" \
-        "quant.layout=$layout" "quant.weight_bits=$2" "quant.activation_bits=$2" "${extra[@]}"
+        "quant.layout=$layout" "quant.weight_bits=$2" "quant.activation_bits=$2" quant.forward=fake_quant "${extra[@]}"
     deploy "$out/$cell" "$recipe" "$out/$cell/last.ckpt" --samples 1000
 }
 

@@ -60,7 +60,7 @@ train_float() { # train_float <seed>
 # Layers at the ends keep 8 bits, but those of inq, which quantizes all.
 scheme_settings() { # scheme_settings <cell...>
     local end
-    printf '%s\n' quant.layout=int8 "quant.weight_ranges=$1"
+    printf '%s\n' quant.layout=int8 quant.forward=fake_quant "quant.weight_ranges=$1"
     [ "$3" = 8 ] || printf '%s\n' quant.activation_ranges=none
     case $1 in
     inq) printf '%s\n' "quant.weight_bits=$2" quant.bn_freeze_delay=0 ;;

@@ -18,7 +18,7 @@ out=runs/budget only_table=no seeds=3 epochs=30 tune_epochs=10 recipes=recipes o
 take_options seeds epochs tune-epochs only recipes floats sensitivity -- "$@"
 case $only in '' | resnet20 | mobilenet) ;; *) stop "--only $only: no such network" ;; esac
 few=(quant.enabled=yes quant.ranges=tqt quant.range_rate=10 quant.fraction=15 quant.quant_delay=0 quant.learn_delay=100
-    quant.bn_freeze_delay=80%)
+    quant.bn_freeze_delay=80% quant.forward=fake_quant)
 tuning=("train.epochs=$tune_epochs" train.optimizer=adam train.nesterov=no train.lr=0.001 train.schedule=cosine train.warmup=0
     train.weight_decay=0 model.dropout=0 distill.weight=0.5 distill.temperature=4)
 

@@ -5,7 +5,7 @@
  *
  *     train_step [--net mobilenet_v1|resnet20] [--batch N] [--threads N] [--steps N] [--ops yes]
  *                [--phase float|delay|batch|frozen] [--bn_fold two_pass|one_pass]
- *                [--layout uint8|int8] [--forward simulated|integer]
+ *                [--layout uint8|int8] [--forward simulated|integer|fake_quant]
  *
  * mobilenet_v1: width 0.25, pictures of 128 pixels, batch 32. resnet20: CIFAR's, 32 pixels, batch
  * 64. There are ten classes and random pictures. Phases of quantization: delay: before it starts;
@@ -29,7 +29,7 @@ static const char *const phase_names[] = {"float", "delay", "batch", "frozen", N
 static const char *const net_names[] = {"mobilenet_v1", "resnet20", NULL};
 static const char *const fold_names[] = {"two_pass", "one_pass", NULL};
 static const char *const layout_names[] = {"uint8", "int8", NULL};
-static const char *const forward_names[] = {"simulated", "integer", NULL};
+static const char *const forward_names[] = {"simulated", "integer", "fake_quant", NULL};
 static const char *const yes_names[] = {"no", "yes", NULL};
 
 static const struct {
@@ -302,7 +302,7 @@ int main(int argc, char **argv)
                 "usage: train_step [--net mobilenet_v1|resnet20] [--batch N] [--threads N]\n"
                 "                  [--steps N] [--ops yes] [--phase float|delay|batch|frozen]\n"
                 "                  [--bn_fold two_pass|one_pass] [--layout uint8|int8]\n"
-                "                  [--forward simulated|integer]\n");
+                "                  [--forward simulated|integer|fake_quant]\n");
         return 2;
     }
     qat_set_threads(o.threads);

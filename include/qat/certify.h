@@ -94,9 +94,9 @@ typedef struct qat_certify_signal qat_certify_signal;
  * Create a comparison. All arguments except signal and err are borrowed until it is freed. Tensors
  * of the file that have no counterpart in the graphs are not compared.
  * @param real       the float graph
- * @param simulated  what qat_create_training_graph makes of the float graph. Both graphs hold the
- *                   trained parameters, and both are planned QAT_PLAN_KEEP for at least as many
- *                   samples as one call of qat_certify_signal_batch has
+ * @param simulated  what qat_create_training_graph makes of the float graph, with
+ *                   QAT_FORWARD_FAKE_QUANT. Both graphs hold the trained parameters, and both are
+ * planned QAT_PLAN_KEEP for at least as many samples as one call of qat_certify_signal_batch has
  */
 qat_status qat_certify_signal_create(qat_certify_signal **signal, const void *qm, size_t qm_bytes,
                                      const qi_kernel_list *kernels, qat_graph *real,

@@ -124,7 +124,8 @@ typedef struct qat_verifier qat_verifier;
 /**
  * Create a verifier. It compares, sample by sample, every activation of the engine that runs `qm`
  * with the exact evaluation of `graph`, and with the float32 simulation of `eval` (NULL: not
- * compared).
+ * compared). With few bits it rounds as the profile in eval's options says (qat_simulate_integers),
+ * which should be the model's.
  */
 qat_status qat_verifier_create(qat_verifier **verifier, const qat_qgraph *graph, qat_graph *eval,
                                const void *qm, size_t qm_bytes, const qi_kernel_list *kernels,

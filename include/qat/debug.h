@@ -64,7 +64,7 @@ typedef struct qat_debug_layer {
     int channels;
     double scale;              /* of its output: one quantum */
     qat_debug_error whole;     /* the engine against the float network */
-    qat_debug_error simulated; /* fake quantization in float32 against the float network */
+    qat_debug_error simulated; /* the simulation in float32 against the float network */
     qat_debug_error own;       /* the engine against the float layer, from the same inputs */
     qat_debug_error rounding;  /* the same with the weights and biases of the model: what rounding
                                   and the ends of the range cost */

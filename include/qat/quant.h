@@ -80,8 +80,13 @@ typedef struct qat_bits_stage {
 
 /** The arithmetic of the training graph's forward, after all delays. */
 typedef enum qat_forward {
-    QAT_FORWARD_SIMULATED, /* float32 with fake quantization (eq. 12) */
-    QAT_FORWARD_INTEGER    /* the integers of the deployed model; docs/arithmetic.md, section 17 */
+    /**
+     * float32 with fake quantization (eq. 12). If anything has fewer than 8 bits, it rounds as the
+     * integers do; docs/arithmetic.md, section 17.
+     */
+    QAT_FORWARD_SIMULATED,
+    QAT_FORWARD_INTEGER,   /* the integers of the deployed model; section 17 */
+    QAT_FORWARD_FAKE_QUANT /* float32 with fake quantization, whatever the bits */
 } qat_forward;
 
 enum { QAT_FRACTION_AUTO = -1 };
@@ -135,8 +140,8 @@ typedef struct qat_quant_options {
     int n_layers;
     qat_quant_layer
         layers[QAT_QUANT_LAYERS_MAX]; /* if several match a layer, the last one counts */
-    qat_forward forward;              /* for training graphs */
-    qat_profile profile;              /* how integer forward rounds */
+    qat_forward forward;              /* of training graphs; qat_simulate_integers */
+    qat_profile profile;              /* how integer forward, and a simulation of few bits, round */
     /**
      * Fractional bits of accumulators, at most (docs/arithmetic.md, section 3): 0..15, or
      * QAT_FRACTION_AUTO: 15 in profile paper where weights or input have fewer than 8 bits,
@@ -289,8 +294,16 @@ qat_status qat_check_integers(const qat_graph *float_graph, const qat_quant_opti
 qat_status qat_node_qparams(const qat_node *fake_quant, qat_qparams *p, qat_error *err);
 
 /**
- * Integer forward: the codes of a fake_quant node after a forward, one byte per value, and their
- * parameters. NULL: the node was simulated, or has no codes.
+ * Make the next runs of an eval graph round as the integers of its options' profile do, or not. At
+ * first they do not: they are fake quantization alone, as calibration needs it. Without effect if
+ * all have 8 or 16 bits, on a network that has no integers, and with QAT_FORWARD_FAKE_QUANT.
+ */
+void qat_simulate_integers(qat_graph *eval, bool on);
+
+/**
+ * The codes of a fake_quant node after a forward on integers, or after one that rounded as they do:
+ * one byte per value, and their parameters. NULL: the forward was another, or the node has no
+ * codes.
  */
 const uint8_t *qat_integer_codes(const qat_node *node, qat_qparams *p);
 

@@ -56,7 +56,7 @@ static qat_status open_data(budget_meter *m, qat_error *err)
 static qat_quant_options simulation(const qat_quant_options *wanted)
 {
     qat_quant_options o = qat_quant_observed(wanted);
-    o.forward = QAT_FORWARD_SIMULATED;
+    o.forward = QAT_FORWARD_FAKE_QUANT; /* visits change values, which codes would not follow */
     o.bn_fold = QAT_FOLD_ONE_PASS;
     return o;
 }

@@ -193,9 +193,10 @@ static qat_status run_graph(qat_graph *graph, const float *const *inputs, int n_
         if (qat_node_is_input(node))
             memcpy(node->value, inputs[input++], qat_shape_count(&node->shape) * sizeof(float));
     }
-    if (!st)
-        qat_graph_forward(graph, &(qat_run){.mode = QAT_MODE_EVAL});
-    return st;
+    if (st)
+        return st;
+    qat_graph_forward(graph, &(qat_run){.mode = QAT_MODE_EVAL});
+    return qat_graph_run_status(graph, err);
 }
 
 /** Where value i of a padded tensor comes from; false: it is padding. */

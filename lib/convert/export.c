@@ -1,6 +1,7 @@
 /** Export: freeze, add the input table, make the known-answer test, write, verify. */
 #include "base/rng.h"
 #include "convert/convert.h"
+#include "convert/verify.h"
 #include "qat/quantizer.h"
 
 #include <stdlib.h>
@@ -323,6 +324,8 @@ qat_status qat_export(qat_export_result *result, qat_graph *eval, const qat_expo
         st = qat_verifier_create(&e.verifier, e.graph, eval, result->qm, result->qm_bytes,
                                  options->kernels, qat_graph_registry(eval), options->max_batch,
                                  err);
+    if (!st)
+        e.verifier->rounds = qat_graph_quant_options(eval)->profile == options->profile;
     if (!st && options->integers)
         qat_verifier_watch_integers(e.verifier, options->integers);
     if (!st && options->certify_real)

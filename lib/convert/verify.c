@@ -71,6 +71,7 @@ static qat_status watch_simulation(qat_verifier *v, qat_error *err)
         const qat_node *quantizer = node ? qat_quantizer_of(node) : NULL;
         if (!quantizer)
             continue;
+        w->simulated = node;
         w->real = node == quantizer ? node->inputs[0]->value : node->value;
         qat_status const st = qat_node_qparams(quantizer, &w->params, err);
         if (st)
@@ -106,6 +107,7 @@ qat_status qat_verifier_create(qat_verifier **verifier, const qat_qgraph *graph,
     v->graph = graph;
     v->eval = eval;
     v->max_batch = max_batch;
+    v->rounds = true;
     qat_status st = qat_engine_open(&v->host, qm, qm_bytes, kernels, NULL, err);
     if (!st)
         st = qat_other_hosts_open(&v->others, qm, qm_bytes, kernels, err);
@@ -182,8 +184,10 @@ static qat_status run_simulation(qat_verifier *v, const float *const *real, int 
     if (st)
         return st;
     qat_layers_batch(v->layers, v->exact, batch);
+    qat_simulate_integers(v->eval, v->rounds);
     qat_graph_forward(v->eval, &(qat_run){.mode = QAT_MODE_EVAL});
-    return QAT_OK;
+    qat_simulate_integers(v->eval, false);
+    return qat_graph_run_status(v->eval, err);
 }
 
 static qat_status run_integers(qat_verifier *v, const float *const *real, int batch, qat_error *err)

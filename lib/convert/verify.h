@@ -19,9 +19,10 @@ struct qat_watched {
     size_t count;   /* values */
     size_t bytes;   /* of them */
     /*
-     * Simulation: the real values that fake_quant rounds, batch samples, or NULL; and its
-     * parameters.
+     * Simulation: the node of the eval graph, or NULL; the real values that fake_quant rounds,
+     * batch samples; and its parameters.
      */
+    const qat_node *simulated;
     const float *real;
     qat_qparams params;
     const qat_node *trained; /* the node of the training graph that runs on integers, or NULL */
@@ -53,6 +54,7 @@ struct qat_verifier {
     qat_compare result;
     void **no_outputs; /* NULL pointers, because visits see every tensor */
     bool simulate;     /* in the current batch */
+    bool rounds;       /* as the model does: the eval graph's profile is that of the model */
     int batch;
     const void *const *inputs;
 };

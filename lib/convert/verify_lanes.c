@@ -57,16 +57,26 @@ static void compare_exact(const struct visit *at, int tensor, const void *engine
     }
 }
 
+/** The simulation's code of value i. codes: of a simulation that rounds as the integers do. */
+static int32_t simulated_code(const struct qat_watched *w, qi_type type, const uint8_t *codes,
+                              size_t i)
+{
+    return codes ? qat_load_code(type, codes, i) : qat_code(&w->params, w->real[i]);
+}
+
 static void compare_simulation(const struct visit *at, int tensor, const void *engine)
 {
     const qat_verifier *v = at->verifier;
     const qat_qtensor *t = &v->graph->tensors[tensor];
     const struct qat_watched *w = &v->tensors[tensor];
-    const float *real = w->real + (size_t)at->sample * w->count;
+    qat_qparams p;
+    const uint8_t *codes = w->bytes == w->count ? qat_integer_codes(w->simulated, &p) : NULL;
+    size_t const first = (size_t)at->sample * w->count;
     qat_compare *counts = &at->lane->counts;
     int64_t differing = 0, far = 0;
     for (size_t i = 0; i < w->count; i++) {
-        int const quanta = abs(qat_code(&w->params, real[i]) - qat_load_code(t->type, engine, i));
+        int const quanta =
+            abs(simulated_code(w, t->type, codes, first + i) - qat_load_code(t->type, engine, i));
         differing += quanta != 0;
         far += quanta > 1;
         if (quanta > counts->simulated_max_quanta)
@@ -105,7 +115,7 @@ static void visit_tensor(void *context, const qi_model *model, int32_t tensor, c
     at->order++;
     at->lane->visits++;
     compare_exact(at, tensor, data);
-    if (at->verifier->simulate && w->real)
+    if (at->verifier->simulate && w->simulated)
         compare_simulation(at, tensor, data);
     if (at->verifier->integers && at->verifier->simulate)
         compare_trained(at, tensor, data);

@@ -87,9 +87,12 @@ static qat_status run_whole(qat_debug *d, debug_view *v, const float *input, int
                             qat_error *err)
 {
     qat_status const st = feed(d, v, input, batch, err);
-    if (!st)
-        qat_graph_forward(v->graph, &(qat_run){.mode = QAT_MODE_EVAL});
-    return st;
+    if (st)
+        return st;
+    qat_simulate_integers(v->graph, true);
+    qat_graph_forward(v->graph, &(qat_run){.mode = QAT_MODE_EVAL});
+    qat_simulate_integers(v->graph, false);
+    return qat_graph_run_status(v->graph, err);
 }
 
 static void compare_simulation(debug_tensor *t, const float *simulated, size_t n)

@@ -9,6 +9,7 @@
  * The samples are a random choice, the same in every pass.
  */
 #include "deploy/calibrate.h"
+#include "deploy/deploy.h"
 
 #include "certify/certify.h"
 #include "checkpoint/restore.h"
@@ -127,7 +128,9 @@ static qat_status make_graphs(calibration *c, int max_batch, qat_error *err)
     qat_graph_free(graph);
     if (!st && c->options->equalize)
         st = qat_equalize(c->folded, &c->options->report->equalized, err);
-    qat_quant_options const options = qat_quant_observed(&c->restored->checkpoint->quant);
+    qat_quant_options options = qat_quant_observed(&c->restored->checkpoint->quant);
+    options.profile = qat_deploy_profile(c->restored, c->options);
+    options.forward = qat_deploy_forward(c->restored);
     if (!st)
         st = qat_create_eval_graph(&c->eval, c->folded, &options, err);
     if (!st)

@@ -128,12 +128,12 @@ static void set_parameters(const qat_certified_source *s, qat_graph *graph)
     }
 }
 
-/** The network in float, and simulated as it was trained. */
+/** The network in float, and by fake quantization alone: no code that the integers have. */
 static qat_status make_graphs(qat_certified_source *s, const qat_registry *registry, qat_error *err)
 {
     char *text = NULL;
     qat_quant_options quant = s->source.quant;
-    quant.forward = QAT_FORWARD_SIMULATED;
+    quant.forward = QAT_FORWARD_FAKE_QUANT;
     qat_status st = qat_graph_write(s->source.graph, &text, err);
     if (!st)
         st = qat_graph_read(&s->real, registry, text, "certificate", err);

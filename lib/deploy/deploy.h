@@ -7,6 +7,8 @@
 /* deploy_graphs.c */
 
 qat_profile qat_deploy_profile(const qat_restored *restored, const qat_deploy_options *options);
+/** How eval graphs are simulated: by fake quantization alone if the recipe asks for it. */
+qat_forward qat_deploy_forward(const qat_restored *restored);
 /**
  * Check that the network can become integers. After calibration all ranges are observed, whatever
  * the recipe says.

@@ -65,7 +65,10 @@ qat_status qat_restored_eval_and_folded(const qat_restored *restored,
         return qat_fail(err, QAT_ERR_STATE,
                         "the checkpoint is from a float run: no activation range was observed; "
                         "calibrate it on data (--ptq)");
-    qat_status st = qat_create_eval_graph(eval, restored->float_graph, &c->quant, err);
+    qat_quant_options quant = c->quant;
+    quant.profile = qat_deploy_profile(restored, options);
+    quant.forward = qat_deploy_forward(restored);
+    qat_status st = qat_create_eval_graph(eval, restored->float_graph, &quant, err);
     if (!st)
         st = qat_graph_plan(*eval, max_batch, QAT_PLAN_KEEP, err);
     if (!st)
@@ -82,6 +85,12 @@ qat_status qat_restored_eval_and_folded(const qat_restored *restored,
 qat_profile qat_deploy_profile(const qat_restored *r, const qat_deploy_options *o)
 {
     return o->has_profile ? o->profile : r->checkpoint->profile;
+}
+
+qat_forward qat_deploy_forward(const qat_restored *r)
+{
+    return r->recipe->quant.forward == QAT_FORWARD_FAKE_QUANT ? QAT_FORWARD_FAKE_QUANT
+                                                              : QAT_FORWARD_SIMULATED;
 }
 
 /** Fractional bits of sums, at most, in a layer with these overrides; NULL: none. */

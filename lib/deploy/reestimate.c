@@ -167,7 +167,7 @@ static qat_status open_graph(const qat_reestimation *from, const qat_graph *eval
     qat_quant_options o = *from->quant;
     o.weight_delay = o.activation_delay = o.learn_delay = 0;
     o.bn_freeze_delay = INT64_MAX;
-    o.forward = QAT_FORWARD_SIMULATED;
+    o.forward = QAT_FORWARD_FAKE_QUANT; /* others leave notes of z */
     qat_status st = qat_create_training_graph(graph, from->float_graph, &o, err);
     if (!st)
         st = qat_freeze_params(*graph, from->recipe->train.freeze, NULL, err);

@@ -31,7 +31,7 @@ static qat_status graph_batch(void *state, const qat_batch *batch, int count, qa
                                                .n = qat_shape_count(&out->shape) / (size_t)count,
                                                .real = out->value};
     }
-    return QAT_OK;
+    return qat_graph_run_status(graph, err);
 }
 
 qat_status qat_evaluate_graph(qat_graph *graph, const qat_input_info *input,

@@ -47,7 +47,7 @@ static void show(fwd_graph *f, const fwd_layer *l)
 /** Compute the sums. Without batch norm also the codes, unless the range is not known yet. */
 static void run_head(fwd_graph *f, fwd_layer *l, const qat_run *run)
 {
-    if (!fwd_sums(f, l)) {
+    if (!fwd_sums(f, l, run)) {
         out_of_memory(f, l);
         return;
     }
@@ -203,7 +203,7 @@ static bool is_simulated(const fwd_graph *f, const fwd_layer *l)
 /**
  * Compute a layer on integers, after the float forward has. False: it has none for the scales of
  * this step (hard_swish of profile tflite has none for some). Export would refuse them too, but
- * later steps have others. A layer that no scales suit is an error.
+ * later steps have others. A layer that no scales suit is an error, unless it is only simulated.
  */
 static bool runs_on_integers(fwd_graph *f, fwd_layer *l, const qat_qparams *p)
 {
@@ -211,7 +211,7 @@ static bool runs_on_integers(fwd_graph *f, fwd_layer *l, const qat_qparams *p)
     if (l->kind == FWD_ACCUMULATE)
         return true;
     qat_status const st = fwd_other(f, l, p, &err);
-    if (st == QAT_ERR_UNSUPPORTED && l->freezes)
+    if (f->simulates ? st && st != QAT_ERR_NOMEM : st == QAT_ERR_UNSUPPORTED && l->freezes)
         return false;
     if (st)
         failed(f, &err);
@@ -339,20 +339,27 @@ static bool begin(void *context, const qat_run *run)
     fwd_graph *f = context;
     qat_error err;
     f->error = (qat_error){0};
-    for (int differ = 0; !f->rehearsed && differ <= 1; differ++)
+    bool const rehearses = !f->rehearsed && !f->off && !f->refused;
+    for (int differ = 0; rehearses && differ <= 1; differ++)
         if (rehearse(f, differ, &err))
             failed(f, &err);
-    f->rehearsed = true;
+    f->rehearsed |= rehearses;
     for (int i = 0; i < f->nodes; i++) {
         f->codes[i].bytes = qat_node_codes(qat_graph_node(f->graph, i));
         f->codes[i].live = f->codes[i].dropped = false;
     }
-    return run->mode != QAT_MODE_TRAIN || run->step >= f->start;
+    return !f->off && !f->refused && (run->mode != QAT_MODE_TRAIN || run->step >= f->start);
 }
 
 static qat_status plan(void *context, qat_graph *graph, qat_error *err)
 {
-    return fwd_find(context, err);
+    fwd_graph *f = context;
+    qat_status const st = fwd_find(f, err);
+    f->refused = st == QAT_ERR_UNSUPPORTED && f->simulates;
+    if (!f->refused)
+        return st;
+    fwd_find_nothing(f);
+    return QAT_OK;
 }
 
 static bool has_codes(const void *context, const qat_node *node)
@@ -400,15 +407,17 @@ static const qat_node *makes_codes(const void *context, const qat_node *node)
  * A quantizer of weights observes them anew in its update, and the log of ranges asks for them. If
  * they may freeze, the update also reads their codes off the quantizer's own values.
  */
-static bool outlives_backward(const void *context, const qat_node *node)
+static bool outlives_readers(const void *context, const qat_node *node)
 {
     const fwd_graph *f = context;
     return f->outlives[node->index];
 }
 
+/** A simulation's values are kept in float32, as without a backend. */
 static bool always(const void *context)
 {
-    return ((const fwd_graph *)context)->start == 0;
+    const fwd_graph *f = context;
+    return f->start == 0 && !f->simulates;
 }
 
 static void decode(void *context, const qat_node *node)
@@ -437,7 +446,7 @@ static const qat_backend backend = {.plan = plan,
                                     .makes_codes = makes_codes,
                                     .note_bytes = note_bytes,
                                     .last_reader = last_reader,
-                                    .outlives_backward = outlives_backward,
+                                    .outlives_readers = outlives_readers,
                                     .begin = begin,
                                     .forward_sums = forward_sums,
                                     .forward = run_node,
@@ -445,21 +454,42 @@ static const qat_backend backend = {.plan = plan,
                                     .status = status,
                                     .free = free_graph};
 
-qat_status qat_integer_forward(qat_graph *training, qat_error *err)
+static qat_status set_up(qat_graph *graph, bool simulates, qat_error *err)
 {
-    const qat_quant_options *o = qat_graph_quant_options(training);
+    const qat_quant_options *o = qat_graph_quant_options(graph);
     fwd_graph *f = calloc(1, sizeof *f);
     qat_qgraph *frozen = f ? qat_qgraph_new() : NULL;
     if (!frozen) {
         free(f);
-        return qat_out_of_memory(err, "forward = integer");
+        return qat_out_of_memory(err, "integer forward");
     }
     f->frozen = frozen;
-    f->graph = training;
+    f->graph = graph;
     f->options = o;
+    f->simulates = simulates;
     f->start = o->weight_delay > o->activation_delay ? o->weight_delay : o->activation_delay;
-    qat_graph_set_backend(training, &backend, f);
+    qat_graph_set_backend(graph, &backend, f);
     return QAT_OK;
+}
+
+qat_status qat_integer_forward(qat_graph *training, qat_error *err)
+{
+    return set_up(training, false, err);
+}
+
+qat_status qat_simulated_forward(qat_graph *graph, bool on, qat_error *err)
+{
+    qat_status const st = set_up(graph, true, err);
+    if (!st)
+        qat_simulate_integers(graph, on);
+    return st;
+}
+
+void qat_simulate_integers(qat_graph *graph, bool on)
+{
+    fwd_graph *f = qat_graph_backend(graph, &backend);
+    if (f && f->simulates)
+        f->off = !on;
 }
 
 const uint8_t *qat_integer_codes(const qat_node *node, qat_qparams *p)

@@ -1,12 +1,20 @@
 /**
- * Integer forward: the values of a training graph are those of the deployed integers (quant.h,
- * QAT_FORWARD_INTEGER). Backward stays float, with straight-through gradients.
+ * Integer forward: the values of a graph are those of the deployed integers. Backward stays float,
+ * with straight-through gradients.
  *
  *     x codes --+                                batch statistics
  *               +--> sums (int32) ---------------------+--> multiplier, int32 bias
  *     w codes --'        |                                       |
  *                        '---------------------------------> requantize --> codes of fake_quant
  *                        '--> z = S1 S2 sums, noted in 16 bits: what backward reads
+ *
+ * The sums are computed on integers (quant.h, QAT_FORWARD_INTEGER), or in float32 and rounded to
+ * whole ones (QAT_FORWARD_SIMULATED, if anything has few bits), so that the simulation is of other
+ * sums than the engine's:
+ *
+ *     x, w in float32 --> the layer's own forward --> z / (S1 S2) --> sums (int32)
+ *
+ * Layers whose sums may be too large for that have integers in a simulation, too.
  *
  * When the graph is planned, live_plan.c finds which fake_quant node ends which layer. A run
  * goes node after node (live.c). Layers that accumulate get their sums from lib/infer
@@ -15,6 +23,9 @@
  * any (live_fast.c), otherwise evaluated exactly. They are all frozen once before the first run, so
  * that the memory for them is there: runs allocate nothing but room for packed weights, on
  * processors where that depends on the weights (AVX2).
+ *
+ * A network that has no integers is an error if they are asked for; its simulation is fake
+ * quantization alone.
  */
 #ifndef QAT_LIVE_LIVE_H
 #define QAT_LIVE_LIVE_H
@@ -52,6 +63,7 @@ typedef struct fwd_wide {
     int32_t *bias, *mult, *left, *right;
     int32_t *even;                /* of QI_ROUND_EVEN: the bits of M in float32 */
     qat_real *z_scale, *z_offset; /* z = sum z_scale + z_offset */
+    qat_real *per_z;              /* in_float: sum = per_z (the convolution's z) */
 } fwd_wide;
 
 /** A layer: the nodes that end in one fake_quant. */
@@ -64,6 +76,7 @@ typedef struct fwd_layer {
     /* ACCUMULATE: */
     const qat_node *weights; /* fake_quant_weights */
     bool depthwise, fully_connected;
+    bool in_float; /* its sums are computed in float32 */
     int channels;
     int64_t depth;                /* products per sum */
     int fraction;                 /* fractional bits of the accumulator in this step */
@@ -90,6 +103,9 @@ typedef struct fwd_graph {
     qat_arena memory; /* of the plan */
     qat_graph *graph;
     const qat_quant_options *options;
+    bool simulates; /* sums are computed in float32, as far as they are exact */
+    bool off;       /* an eval graph that was not asked to (qat_simulate_integers) */
+    bool refused;   /* a network that has no integers is only simulated: it takes no part */
     int nodes, n_layers;
     fwd_codes *codes;        /* by node */
     fwd_layer *layers;       /* n_layers */
@@ -110,13 +126,15 @@ typedef struct fwd_graph {
 
 /** Find the layers and allocate. A layer that cannot run on integers is an error. */
 qat_status fwd_find(fwd_graph *f, qat_error *err);
+/** After fwd_find has failed: no node has codes, and there is no layer. */
+void fwd_find_nothing(fwd_graph *f);
 void fwd_free_layers(fwd_graph *f);
 
 /**
  * Compute the sums of a layer whose input has codes, into head->value as int32. Returns false if
  * out of memory.
  */
-bool fwd_sums(fwd_graph *f, fwd_layer *l);
+bool fwd_sums(fwd_graph *f, fwd_layer *l, const qat_run *run);
 /** The bytes of a transposed convolution's spread input. */
 size_t fwd_spread_bytes(const fwd_layer *l);
 /** Compute sum, squares (if asked for), least and most of the layer's sums. */

@@ -57,13 +57,18 @@ static bool has_own_values(const qat_node *weights)
     return by && by->own_values;
 }
 
-/** Check that the sums fit int32 for all codes. Weights of a scheme may have more bits than asked
- * for: any number up to 8. */
-static qat_status check_depth(const fwd_graph *f, const fwd_layer *l, qat_error *err)
+/**
+ * Check that the sums fit int32 for all codes. Weights of a scheme may have more bits than asked
+ * for: any number up to 8. Sums below EXACT are whole numbers in float32, which has 24 bits: the
+ * two that are left are for the errors of products and partial sums.
+ */
+static qat_status check_depth(const fwd_graph *f, fwd_layer *l, qat_error *err)
 {
+    enum { EXACT = 1 << 22 };
     int const bits = has_own_values(l->weights) ? 8 : (int)l->weights->attrs[FQW_BITS];
     int64_t const largest = ((INT64_C(1) << fwd_codes_of(f, l->head->inputs[0])->bits) - 1) *
                             ((INT64_C(1) << bits) - 1) * l->depth;
+    l->in_float = f->simulates && largest < EXACT;
     if (largest <= INT32_MAX)
         return QAT_OK;
     return qat_fail(err, QAT_ERR_UNSUPPORTED,
@@ -172,15 +177,33 @@ static void *take(fwd_graph *f, bool *ok, size_t n, size_t size)
     return memory;
 }
 
+/** What the sums are computed with. Those of a simulation are computed by the head itself. */
+static bool allocate_sums(fwd_graph *f, fwd_layer *l)
+{
+    bool ok = true;
+    size_t const wide = qat_wide_pattern((size_t)l->channels);
+    qi_type const x = f->options->layout == QAT_LAYOUT_INT8 ? QI_S8 : QI_U8;
+    qi_window const window = window_of(l);
+    int32_t const groups =
+        l->fully_connected || l->depthwise ? 1 : window.c / l->weights->shape.dims[3];
+    if (l->in_float) {
+        l->wide.per_z = take(f, &ok, wide, sizeof(qat_real));
+        return ok;
+    }
+    if (l->spread_h)
+        l->spread = take(f, &ok, fwd_spread_bytes(l) + CORE_CODES_SLACK, 1);
+    if (l->depthwise)
+        l->differences = take(f, &ok, (size_t)l->depth * wide, sizeof *l->differences);
+    else
+        l->sums = ok ? qi_host_parts()->sums_make(&window, groups, (const qi_type[]){x, x}) : NULL;
+    return ok && (l->depthwise || l->sums);
+}
+
 static bool allocate_layer(fwd_graph *f, fwd_layer *l)
 {
     bool ok = true;
     size_t const n = (size_t)l->channels, wide = qat_wide_pattern(n);
     size_t const weights = qat_shape_count(&l->weights->shape);
-    qi_type const x = f->options->layout == QAT_LAYOUT_INT8 ? QI_S8 : QI_U8;
-    qi_window const window = window_of(l);
-    int32_t const groups =
-        l->fully_connected || l->depthwise ? 1 : window.c / l->weights->shape.dims[3];
     l->weight_codes = take(f, &ok, weights + CORE_CODES_SLACK, 1);
     l->weight_scales = take(f, &ok, n, sizeof(float));
     l->sum = take(f, &ok, 2 * n + 1, sizeof(double));
@@ -192,13 +215,7 @@ static bool allocate_layer(fwd_graph *f, fwd_layer *l)
     l->wide.bias = take(f, &ok, 5 * wide, sizeof(int32_t));
     l->wide.z_scale = take(f, &ok, 2 * wide, sizeof(qat_real));
     l->range.smallest = take(f, &ok, 2 * wide, sizeof(int32_t));
-    if (l->spread_h)
-        l->spread = take(f, &ok, fwd_spread_bytes(l) + CORE_CODES_SLACK, 1);
-    if (l->depthwise)
-        l->differences = take(f, &ok, (size_t)l->depth * wide, sizeof *l->differences);
-    else
-        l->sums = ok ? qi_host_parts()->sums_make(&window, groups, (const qi_type[]){x, x}) : NULL;
-    if (!ok || (!l->depthwise && !l->sums))
+    if (!ok || !allocate_sums(f, l))
         return false;
     l->squares = l->sum + n;
     l->total = l->sum + 2 * n;
@@ -212,10 +229,16 @@ static bool allocate_layer(fwd_graph *f, fwd_layer *l)
     return true;
 }
 
-void fwd_free_layers(fwd_graph *f)
+static void free_sums(fwd_graph *f)
 {
     for (int i = 0; i < f->n_layers; i++)
         qi_host_parts()->sums_free(f->layers[i].sums);
+    f->n_layers = 0;
+}
+
+void fwd_free_layers(fwd_graph *f)
+{
+    free_sums(f);
     qat_arena_free(&f->memory);
     qat_aligned_free(f->scratch);
 }
@@ -311,6 +334,15 @@ static qat_status find_at(fwd_graph *f, qat_node *node, qat_error *err)
     return st ? st : add_layer(f, &l, err);
 }
 
+void fwd_find_nothing(fwd_graph *f)
+{
+    size_t const n = (size_t)f->nodes;
+    free_sums(f);
+    memset(f->codes, 0, n * sizeof *f->codes);
+    memset(f->ends, 0, 4 * n * sizeof(fwd_layer *));
+    memset(f->outlives, 0, n * sizeof *f->outlives);
+}
+
 qat_status fwd_find(fwd_graph *f, qat_error *err)
 {
     bool ok = true;
@@ -319,7 +351,6 @@ qat_status fwd_find(fwd_graph *f, qat_error *err)
     f->scratch = NULL;
     f->scratch_bytes = 0;
     f->rehearsed = false;
-    f->n_layers = 0;
     f->nodes = qat_graph_nodes(f->graph);
     size_t const n = (size_t)f->nodes;
     f->codes = take(f, &ok, n, sizeof *f->codes);
@@ -327,7 +358,7 @@ qat_status fwd_find(fwd_graph *f, qat_error *err)
     f->ends = take(f, &ok, 4 * n, sizeof(fwd_layer *));
     f->outlives = take(f, &ok, n, sizeof *f->outlives);
     if (!ok)
-        return qat_out_of_memory(err, "forward = integer");
+        return qat_out_of_memory(err, "integer forward");
     f->heads = f->ends + n;
     f->batch_norms = f->heads + n;
     f->raws = f->batch_norms + n;

@@ -7,8 +7,13 @@
  * are a loop over channels. A transposed convolution is a convolution with its kernels turned
  * around, over an input with zero_points between its pixels. The codes of weights are read off the
  * fake-quantized values of this step.
+ *
+ * A simulation takes the float32 values of the layer's own forward, in units of S1 S2. If no sum
+ * can be large (live_plan.c), they are so near to whole numbers that rounding finds the same sums.
  */
+#include "autograd/graph/backend.h"
 #include "autograd/loops/real.h"
+#include "autograd/loops/tail.h"
 #include "base/arena.h"
 #include "base/parallel.h"
 #include "fakequant/ops.h"
@@ -17,6 +22,7 @@
 #include "infer/host/parts.h"
 #include "live/live.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -283,15 +289,65 @@ static bool product_sums(fwd_graph *f, fwd_layer *l, const fwd_codes *x)
     return true;
 }
 
+/* ------------------------------------------------------------------ float32 */
+
+/** z may be the memory of the sums. What is too large for int32, or no number, is a limit of it. */
+QAT_VECTOR static void round_sums(const float *z, const float *restrict per_z, size_t n,
+                                  int32_t *sums)
+{
+    float const limit = 0x1.fffffep30f;
+    for (size_t i = 0; i < n; i++) {
+        float value;
+        memcpy(&value, z + i, sizeof value);
+        value = rintf(value * per_z[i]);
+        value = value > -limit ? value : -limit;
+        int32_t const sum = (int32_t)(value < limit ? value : limit);
+        memcpy(sums + i, &sum, sizeof sum);
+    }
+}
+
+static void round_strip(void *context, size_t at, size_t n)
+{
+    const fwd_layer *l = context;
+    qat_stretch const s = qat_stretch_of((size_t)l->channels, at, n);
+    const float *z = l->head->value + at;
+    for (size_t i = 0; i < n; i += s.wide)
+        round_sums(z + i, l->wide.per_z + s.first, n - i < s.wide ? n - i : s.wide,
+                   fwd_sums_of(l) + at + i);
+}
+
+/** 0 where S1 S2 is below the normal numbers of float32: such weights do nothing. */
+static float sums_per_z(float input_scale, float weight_scale)
+{
+    double const scale = (double)input_scale * (double)weight_scale;
+    return scale < (double)FLT_MIN ? 0 : (float)(1 / scale);
+}
+
+static void simulated_sums(fwd_layer *l, float input_scale, const qat_run *run)
+{
+    for (int c = 0; c < l->channels; c++)
+        l->wide.per_z[c] = sums_per_z(input_scale, l->weight_scales[c]);
+    qat_wide_lay(l->wide.per_z, (size_t)l->channels, l->wide.per_z);
+    qat_node_forward(l->head, run);
+    qat_run_strips(qat_shape_count(&l->head->shape), round_strip, l);
+}
+
+/* ------------------------------------------------------------------ all of them */
+
 bool fwd_reserve_sums(fwd_graph *f, fwd_layer *l)
 {
     size_t scratch = (size_t)columns_of(&l->window) * (size_t)l->channels * sizeof(int16_t);
+    if (l->in_float)
+        return true;
     return l->depthwise ? fwd_reserve(f, scratch) : set_product(f, l, 0, &scratch);
 }
 
-bool fwd_sums(fwd_graph *f, fwd_layer *l)
+bool fwd_sums(fwd_graph *f, fwd_layer *l, const qat_run *run)
 {
     const fwd_codes *x = fwd_codes_of(f, l->head->inputs[0]);
     code_weights(l);
-    return l->depthwise ? depthwise_sums(f, l, x) : product_sums(f, l, x);
+    if (!l->in_float)
+        return l->depthwise ? depthwise_sums(f, l, x) : product_sums(f, l, x);
+    simulated_sums(l, x->p.scale, run);
+    return true;
 }

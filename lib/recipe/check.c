@@ -149,11 +149,11 @@ static qat_status check_wide(const qat_recipe *r, qat_error *err)
                         QAT_WIDE_BITS);
     }
     const char *key =
-        r->quant.layout != QAT_LAYOUT_INT8          ? "layout"
-        : r->quant.profile != QAT_PROFILE_TFLITE    ? "profile"
-        : r->quant.forward != QAT_FORWARD_SIMULATED ? "forward"
-        : r->quant.power_of_two                     ? "power_of_two"
-        : r->quant.input_bits                       ? "input_bits"
+        r->quant.layout != QAT_LAYOUT_INT8        ? "layout"
+        : r->quant.profile != QAT_PROFILE_TFLITE  ? "profile"
+        : r->quant.forward == QAT_FORWARD_INTEGER ? "forward"
+        : r->quant.power_of_two                   ? "power_of_two"
+        : r->quant.input_bits                     ? "input_bits"
         : qat_recipe_fraction(r) > 0
             ? "fraction"
             : key_of_ranges(r, "activation_ranges", r->quant.activation_ranges, is_observed);

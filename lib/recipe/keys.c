@@ -494,9 +494,10 @@ static const qat_key keys[] = {
     STEPS(quant, range_log_every, "never", true,
           "how often to write the ranges, scales and changed weight codes of every layer to "
           "quant.csv"),
-    CHOICE(quant, forward, "simulated", "simulated|integer",
+    CHOICE(quant, forward, "simulated", "simulated|integer|fake_quant",
            "arithmetic of the forward pass in training, after all delays. simulated: float32 with "
-           "fake quantization; integer: the integers of the deployed model"),
+           "fake quantization, and with fewer than 8 bits the roundings of the integers; integer: "
+           "the integers of the deployed model; fake_quant: float32 with fake quantization alone"),
     REAL(quant, input_min, "auto", -1e30, 1e30,
          "low end of the real range of the network's input; auto: from mean and std, or from the "
          "training data"),

@@ -225,10 +225,8 @@ static qat_status check_quantizers(const qat_quant_layer *layer, const char *wei
                : not_on_integers(layer, "activation_ranges", activations, err);
 }
 
-qat_status qat_quant_check_forward(const qat_quant_options *o, qat_error *err)
+static qat_status check_integers(const qat_quant_options *o, qat_error *err)
 {
-    if (o->forward != QAT_FORWARD_INTEGER)
-        return QAT_OK;
     qat_status st = check_quantizers(NULL, o->weight_ranges, o->activation_ranges, err);
     for (int i = 0; !st && i < o->n_layers; i++) {
         const qat_quant_layer *l = &o->layers[i];
@@ -237,6 +235,42 @@ qat_status qat_quant_check_forward(const qat_quant_options *o, qat_error *err)
             st = not_on_integers(l, "float", "yes", err);
     }
     return st;
+}
+
+qat_status qat_quant_check_forward(const qat_quant_options *o, qat_error *err)
+{
+    return o->forward == QAT_FORWARD_INTEGER ? check_integers(o, err) : QAT_OK;
+}
+
+/** Fewer than 8; 0: not given. */
+static bool is_few(int bits)
+{
+    return bits > 0 && bits < 8;
+}
+
+/** These have two or three codes, whatever number of bits is given. */
+static bool has_few_codes(const char *weight_ranges)
+{
+    return strcmp(weight_ranges, "bwn") == 0 || strcmp(weight_ranges, "twn") == 0;
+}
+
+static bool has_few_bits(const qat_quant_options *o)
+{
+    bool any = is_few(o->weight_bits) || is_few(o->activation_bits) || is_few(o->input_bits) ||
+               has_few_codes(o->weight_ranges);
+    for (int i = 0; !any && i < o->n_layers; i++) {
+        const qat_quant_layer *l = &o->layers[i];
+        any = is_few(l->weight_bits) || is_few(l->activation_bits) || is_few(l->input_bits) ||
+              has_few_codes(l->weight_ranges);
+    }
+    return any;
+}
+
+bool qat_quant_simulates_integers(const qat_quant_options *o)
+{
+    qat_error ignored;
+    return o->forward != QAT_FORWARD_FAKE_QUANT && o->activation_bits <= 8 && has_few_bits(o) &&
+           !check_integers(o, &ignored);
 }
 
 /* ------------------------------------------------------------------ 16-bit activations */
@@ -310,7 +344,7 @@ qat_status qat_quant_check(const qat_quant_options *o, qat_error *err)
     if (!st)
         st = check_ranges(o, err);
     if (!st &&
-        ((unsigned)o->forward > QAT_FORWARD_INTEGER || (unsigned)o->profile > QAT_PROFILE_ONNX))
+        ((unsigned)o->forward > QAT_FORWARD_FAKE_QUANT || (unsigned)o->profile > QAT_PROFILE_ONNX))
         st = qat_fail(err, QAT_ERR_ARGUMENT, "unknown forward %d or profile %d", (int)o->forward,
                       (int)o->profile);
     if (!st && (o->fraction < QAT_FRACTION_AUTO || o->fraction > QI_MAX_FRACTION))

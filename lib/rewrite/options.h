@@ -18,6 +18,12 @@ bool qat_quant_has_integers(const char *quantizer);
  */
 qat_status qat_quant_check_forward(const qat_quant_options *options, qat_error *err);
 /**
+ * Does a simulation round as the integers do? It does if any weights, activations or inputs of
+ * convolutions have fewer than 8 bits, all have integers (as above), none has 16 bits, and
+ * QAT_FORWARD_FAKE_QUANT does not ask for less.
+ */
+bool qat_quant_simulates_integers(const qat_quant_options *options);
+/**
  * QAT_ERR_ARGUMENT, naming the key, for what does not go together with 16-bit activations, and for
  * layers that mix them with others. qat_quant_check includes this.
  */

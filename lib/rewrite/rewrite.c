@@ -268,23 +268,33 @@ qat_status qat_check_integers(const qat_graph *float_graph, const qat_quant_opti
     return st || !*text ? st : qat_fail(err, QAT_ERR_UNSUPPORTED, "%s", text);
 }
 
+static qat_status drop_if_failed(qat_graph **graph, qat_status st)
+{
+    if (st) {
+        qat_graph_free(*graph);
+        *graph = NULL;
+    }
+    return st;
+}
+
 qat_status qat_create_training_graph(qat_graph **training, const qat_graph *float_graph,
                                      const qat_quant_options *options, qat_error *err)
 {
     qat_status st = rewrite_quantized(training, float_graph, options, true, err);
     if (!st && options->forward == QAT_FORWARD_INTEGER)
         st = qat_integer_forward(*training, err);
-    if (st) {
-        qat_graph_free(*training);
-        *training = NULL;
-    }
-    return st;
+    else if (!st && qat_quant_simulates_integers(options))
+        st = qat_simulated_forward(*training, true, err);
+    return drop_if_failed(training, st);
 }
 
 qat_status qat_create_eval_graph(qat_graph **eval, const qat_graph *float_graph,
                                  const qat_quant_options *options, qat_error *err)
 {
-    return rewrite_quantized(eval, float_graph, options, false, err);
+    qat_status st = rewrite_quantized(eval, float_graph, options, false, err);
+    if (!st && qat_quant_simulates_integers(options))
+        st = qat_simulated_forward(*eval, false, err);
+    return drop_if_failed(eval, st);
 }
 
 qat_status qat_fold_batch_norm(qat_graph **folded, const qat_graph *float_graph, int max_batch,

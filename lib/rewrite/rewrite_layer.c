@@ -110,11 +110,33 @@ static bool takes_raw(const rw_maker *m, const qat_layer *layer)
            !is_normalized(m, layer);
 }
 
+/**
+ * Eval: the bias that the batch norm becomes. It is computed before the layer's head, which needs
+ * it if it rounds as the integers do.
+ */
+static void make_folded_bias(rw_maker *m, const qat_layer *layer)
+{
+    char name[RW_NAME_MAX];
+    if (!layer->norm || m->training)
+        return;
+    double const attrs[QAT_MAX_ATTRS] = {[FOLDB_EPSILON] = qat_attr(layer->norm, "epsilon")};
+    qat_node *const inputs[] = {
+        [FOLDB_GAMMA] = bn_param(m, layer, BN_GAMMA),
+        [FOLDB_BETA] = bn_param(m, layer, BN_BETA),
+        [FOLDB_EMA_MEAN] = bn_param(m, layer, BN_EMA_MEAN),
+        [FOLDB_EMA_VARIANCE] = bn_param(m, layer, BN_EMA_VARIANCE),
+        [FOLDB_BIAS] = layer->bias ? rw_input(m, layer->bias->inputs[1]) : NULL,
+    };
+    qat_apply_values(m->graph, &qat_op_bn_fold_bias, rw_name(name, layer->norm->name, "/bias"),
+                     attrs, layer->bias ? FOLDB_INPUTS : FOLDB_BIAS, inputs);
+}
+
 static void make_accumulating_head(rw_maker *m, const qat_layer *layer)
 {
     const qat_node *head = layer->head;
     char base[RW_NAME_MAX], name[RW_NAME_MAX];
     int const axis = qat_channel_axis(head);
+    make_folded_bias(m, layer);
     qat_node *w = rw_input(m, head->inputs[head->n_data]);
     param_base(base, head, head->n_data);
     qat_node **first = &m->plain[head->inputs[head->n_data]->index], *quantized = *first;
@@ -163,6 +185,7 @@ static void make_missing_head(rw_maker *m, const qat_layer *layer, qat_node **x,
     char base[RW_NAME_MAX], name[RW_NAME_MAX];
     const qat_node *from = layer->first->inputs[0];
     rw_name(base, layer->first->name, "/ones");
+    make_folded_bias(m, layer);
     qat_node *in = to_rank4(m, layer, rw_input(m, from));
     qat_node *ones = make_ones(m, base, qat_shape_channels(&from->shape));
     qat_node *w = quantize_weights(m, layer->first, fold(m, layer, ones, base, 3), base, 3);
@@ -217,17 +240,7 @@ static qat_node *train_bn(rw_maker *m, const qat_layer *layer, qat_node *x, qat_
 static qat_node *eval_bn(rw_maker *m, const qat_layer *layer, qat_node *x)
 {
     char name[RW_NAME_MAX];
-    double const attrs[QAT_MAX_ATTRS] = {[FOLDB_EPSILON] = qat_attr(layer->norm, "epsilon")};
-    qat_node *const inputs[] = {
-        [FOLDB_GAMMA] = bn_param(m, layer, BN_GAMMA),
-        [FOLDB_BETA] = bn_param(m, layer, BN_BETA),
-        [FOLDB_EMA_MEAN] = bn_param(m, layer, BN_EMA_MEAN),
-        [FOLDB_EMA_VARIANCE] = bn_param(m, layer, BN_EMA_VARIANCE),
-        [FOLDB_BIAS] = layer->bias ? rw_input(m, layer->bias->inputs[1]) : NULL,
-    };
-    qat_node *b =
-        qat_apply_values(m->graph, &qat_op_bn_fold_bias, rw_name(name, layer->norm->name, "/bias"),
-                         attrs, layer->bias ? FOLDB_INPUTS : FOLDB_BIAS, inputs);
+    qat_node *b = qat_graph_find(m->graph, rw_name(name, layer->norm->name, "/bias"));
     return qat_apply2(m->graph, "bias", layer->norm->name, "", x, b);
 }
 

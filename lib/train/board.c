@@ -100,6 +100,8 @@ static qat_status open_probes(qat_board *b, qat_error *err)
     if (!st && t->recipe->quant.enabled)
         st = qat_create_eval_graph(&quantized, in_float, &t->quant, err);
     if (!st && quantized)
+        qat_simulate_integers(quantized, true);
+    if (!st && quantized)
         st = qat_probe_open(&b->quantized, quantized, err);
     else
         qat_graph_free(quantized);

@@ -377,6 +377,8 @@ static qat_status build_graphs(qat_trainer *t, qat_error *err)
     if (!st && r->quant.enabled)
         st = qat_create_eval_graph(&t->simulated_eval, built, &t->quant, err);
     if (!st && r->quant.enabled)
+        qat_simulate_integers(t->simulated_eval, true);
+    if (!st && r->quant.enabled)
         st = build_integers(t, built, err);
     if (!st)
         t->training = t->graphs[0];

@@ -198,14 +198,23 @@ for layout in $layouts; do
         check "$run: qat-export" "$tools/qat-export" "$run/last.ckpt" "${plugin[@]}" "$run.qm"
         bytes=$(sed -n 's/^engine against exact evaluation: \([0-9]*\) bytes compared, 0 differing$/\1/p' out.txt)
         has "$run: what was trained is what runs" "^training on integers against engine: ${bytes:-no} bytes compared, 0 differing$" out.txt
+        has "$run: so is its simulation" '^float32 simulation against engine: 0 of [1-9]' out.txt
+        check "$run: simulated" "$tools/qat-train" ranges.ini "${settings[@]}" --set quant.forward=simulated --out "$run-simulated"
+        same "$run: the same losses" <(cut -d, -f1-4 "$run/log.csv") <(cut -d, -f1-4 "$run-simulated/log.csv")
         check "$run: with two threads" "$tools/qat-train" ranges.ini "${settings[@]}" --out "$run-2" --threads 2
         same "$run: the same checkpoint" "$run/last.ckpt" "$run-2/last.ckpt"
     done
 done
 check "--json" "$tools/qat-export" integer-int8-tqt/last.ckpt "${plugin[@]}" integer.qm --json
 has "  has both counts" '"trained_bytes": [1-9][0-9]*, "trained_differing": 0,' out.txt
+check "how much each layer costs" "$tools/qat-debug" integer-int8-tqt/last.ckpt "${plugin[@]}" --sensitivity costs.csv
 check "in another profile" "$tools/qat-export" integer-int8-tqt/last.ckpt "${plugin[@]}" integer.qm --profile tflite
 if grep -q 'training on integers' out.txt; then not_ok "  the integers are others"; else ok "  the integers are others"; fi
+has "  and so are those that are simulated" '^float32 simulation against engine: 0 of [1-9]' out.txt
+check "fake quantization alone" "$tools/qat-train" ranges.ini --set quant.weight_bits=4 --set quant.input_bits=4 \
+    --set quant.fraction=0 --set quant.forward=fake_quant --set quant.weight_ranges=tqt --out alone
+check "  its export" "$tools/qat-export" alone/last.ckpt "${plugin[@]}" alone.qm
+has "  is far from the engine" '^float32 simulation against engine: [1-9][0-9]* of [1-9]' out.txt
 
 # Weights that oscillate are frozen; the codes in the model are those that were frozen.
 sed '/^\[quant.layer/,$d; s/^weight_bits.*/weight_bits = 3/; s/^lr .*/lr = 0.2/' ranges.ini >freeze.ini

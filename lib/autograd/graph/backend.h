@@ -43,8 +43,11 @@ typedef struct qat_backend {
      */
     size_t (*note_bytes)(const void *context, const qat_node *node);
     const qat_node *(*last_reader)(const void *context, const qat_node *node);
-    /** Is the node's value read after backward, by an update or a log? NULL: no value is. */
-    bool (*outlives_backward)(const void *context, const qat_node *node);
+    /**
+     * Is the node's value also read by others than its consumers: by later nodes, or after
+     * backward by an update or a log? NULL: no value is.
+     */
+    bool (*outlives_readers)(const void *context, const qat_node *node);
     /** Set node->value from its codes. */
     void (*decode)(void *context, const qat_node *node);
     /** Does the backend take part in this run? */

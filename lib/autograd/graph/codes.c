@@ -40,8 +40,8 @@ static void find_at(const qat_graph *graph, core_node *core)
     core->last_reader = keeps_for_itself(graph) && backend->last_reader
                             ? backend->last_reader(graph->backend_context, &core->node)
                             : NULL;
-    core->outlives_backward = backend && backend->outlives_backward &&
-                              backend->outlives_backward(graph->backend_context, &core->node);
+    core->outlives_readers = backend && backend->outlives_readers &&
+                             backend->outlives_readers(graph->backend_context, &core->node);
 }
 
 qat_status qat_core_find_coded(qat_graph *graph, qat_error *err)
@@ -62,7 +62,7 @@ qat_status qat_core_find_coded(qat_graph *graph, qat_error *err)
 bool qat_core_ends_with_backward(const core_node *core)
 {
     const qat_graph *graph = core->node.graph;
-    return core->node.op && !core->is_output && core->consumers > 0 && !core->outlives_backward &&
+    return core->node.op && !core->is_output && core->consumers > 0 && !core->outlives_readers &&
            keeps_for_itself(graph);
 }
 

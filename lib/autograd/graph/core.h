@@ -44,7 +44,7 @@ typedef struct core_node {
     unsigned char *codes;
     void *notes;
     const qat_node *last_reader; /* last reader in forward, if backward reads notes; else NULL */
-    bool outlives_backward;      /* its value is read after backward */
+    bool outlives_readers;       /* its value is read after backward */
     qat_real *own_reals, *own_reals_again; /* its reals during its forward, its backward */
     qat_real **borrowed; /* by data input: reals in forward, in backward; NULL: none */
     bool idle;           /* not computed in the last forward, because no node reads it */

@@ -88,7 +88,7 @@ static void live(pack_buffer *b, size_t bytes, int start, int end)
 static bool keeps_value(const qat_graph *graph, const core_node *core)
 {
     return graph->plan != QAT_PLAN_EVAL || core->node.is_param || core->is_output ||
-           core->last_consumer < 0;
+           core->last_consumer < 0 || core->outlives_readers;
 }
 
 static void value_lifetime(const qat_graph *graph, core_node *core, size_t bytes, pack_buffer *b)

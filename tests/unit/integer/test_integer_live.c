@@ -450,7 +450,7 @@ static int learned_gradients(qat_forward forward, int number, float *to)
     int count = 0;
     qat_quant_options o = options_of(number & 1, number & 2 ? QAT_LAYOUT_INT8 : QAT_LAYOUT_UINT8);
     o.forward = forward;
-    o.weight_bits = o.activation_bits = 4; /* with fractions: both forwards have the same codes */
+    o.weight_bits = o.activation_bits = 4; /* with fractions: all forwards have the same codes */
     o.learn_delay = 1;
     strcpy(o.weight_ranges, of_weights[number >> 2]);
     strcpy(o.activation_ranges, quantizers[number >> 2 & 1]);
@@ -473,12 +473,14 @@ static int learned_gradients(qat_forward forward, int number, float *to)
     return count;
 }
 
-/** They are those of the simulation, where both have the same codes. */
+/** They are those of fake quantization alone, where both have the same codes. */
 START_TEST(test_gradients_of_learned_ranges)
 {
-    float on_integers[64], simulated[64];
+    float on_integers[64], simulated[64], rounded[64];
     int const n = learned_gradients(QAT_FORWARD_INTEGER, _i, on_integers);
-    ck_assert_int_eq(learned_gradients(QAT_FORWARD_SIMULATED, _i, simulated), n);
+    ck_assert_int_eq(learned_gradients(QAT_FORWARD_FAKE_QUANT, _i, simulated), n);
+    ck_assert_int_eq(learned_gradients(QAT_FORWARD_SIMULATED, _i, rounded), n);
+    ck_assert_mem_eq(rounded, on_integers, (size_t)n * sizeof(float));
     ck_assert_int_gt(n, 1);
     float most = 0;
     for (int i = 0; i < n; i++)
@@ -579,8 +581,8 @@ START_TEST(test_refused)
         &o,
         "[quant.layer conv] weight_ranges = inq cannot be combined with quant.forward = integer");
     o = plain;
-    o.forward = (qat_forward)2;
-    refuse(&o, "unknown forward 2 or profile 0");
+    o.forward = (qat_forward)3;
+    refuse(&o, "unknown forward 3 or profile 0");
 }
 END_TEST
 

@@ -197,9 +197,9 @@ START_TEST(test_conv_bn_two_pass)
            "bn=bn_fold_train(c,bn/gamma,bn/beta,bn/ema_mean,bn/ema_variance,bn/ema_steps,c/raw)",
            "relu=relu6(bn)", "relu/q=fake_quant(relu,relu/q/range)");
     EXPECT(eval, "image/q=fake_quant(image)",
+           "bn/bias=bn_fold_bias(bn/gamma,bn/beta,bn/ema_mean,bn/ema_variance)",
            "c/weights/fold=bn_fold_weights(c/weights,bn/gamma,bn/ema_variance)",
            "c/weights/q=fake_quant_weights(c/weights/fold)", "c=conv2d(image/q,c/weights/q)",
-           "bn/bias=bn_fold_bias(bn/gamma,bn/beta,bn/ema_mean,bn/ema_variance)",
            "bn=bias(c,bn/bias)", "relu=relu6(bn)", "relu/q=fake_quant(relu,relu/q/range)");
     const qat_node *bn = node_of(training, "bn");
     ck_assert_double_eq(qat_attr(bn, "epsilon"), 0.01);
@@ -228,9 +228,9 @@ START_TEST(test_conv_bias_bn_one_pass)
            "bn=bn_fold_train(b,bn/gamma,bn/beta,bn/ema_mean,bn/ema_variance,bn/ema_steps)",
            "bn/q=fake_quant(bn,bn/q/range)");
     EXPECT(eval, "image/q=fake_quant(image)",
+           "bn/bias=bn_fold_bias(bn/gamma,bn/beta,bn/ema_mean,bn/ema_variance,b/bias)",
            "c/weights/fold=bn_fold_weights(c/weights,bn/gamma,bn/ema_variance)",
            "c/weights/q=fake_quant_weights(c/weights/fold)", "c=conv2d(image/q,c/weights/q)",
-           "bn/bias=bn_fold_bias(bn/gamma,bn/beta,bn/ema_mean,bn/ema_variance,b/bias)",
            "bn=bias(c,bn/bias)", "bn/q=fake_quant(bn,bn/q/range)");
 }
 END_TEST
@@ -267,11 +267,11 @@ START_TEST(test_depthwise_and_fc)
     options.activation_bits = 5;
     rewrite();
     EXPECT(eval, "image/q=fake_quant(image)",
+           "d/bn/bias=bn_fold_bias(d/bn/gamma,d/bn/beta,d/bn/ema_mean,d/bn/ema_variance)",
            "d/weights/fold=bn_fold_weights(d/weights,d/bn/gamma,d/bn/ema_variance)",
            "d/weights/q=fake_quant_weights(d/weights/fold)",
-           "d=depthwise_conv2d(image/q,d/weights/q)",
-           "d/bn/bias=bn_fold_bias(d/bn/gamma,d/bn/beta,d/bn/ema_mean,d/bn/ema_variance)",
-           "d/bn=bias(d,d/bn/bias)", "d/bn/q=fake_quant(d/bn,d/bn/q/range)", "flat=flatten(d/bn/q)",
+           "d=depthwise_conv2d(image/q,d/weights/q)", "d/bn=bias(d,d/bn/bias)",
+           "d/bn/q=fake_quant(d/bn,d/bn/q/range)", "flat=flatten(d/bn/q)",
            "f/weights/q=fake_quant_weights(f/weights)", "f=fully_connected(flat,f/weights/q)",
            "f/bias=bias(f,f/bias/bias)", "f/bias/q=fake_quant(f/bias,f/bias/q/range)");
     ck_assert_double_eq(qat_attr(node_of(eval, "d/weights/q"), "axis"), 3);
@@ -547,11 +547,11 @@ START_TEST(test_standalone_bn)
            "bn/ema_steps,p)",
            "r=relu(bn)", "r/q=fake_quant(r,r/q/range)");
     EXPECT(eval, "image/q=fake_quant(image)", "p=max_pool2d(image/q)",
+           "bn/bias=bn_fold_bias(bn/gamma,bn/beta,bn/ema_mean,bn/ema_variance)",
            "bn/ones/fold=bn_fold_weights(bn/ones,bn/gamma,bn/ema_variance)",
            "bn/ones/q=fake_quant_weights(bn/ones/fold)",
-           "bn/depthwise=depthwise_conv2d(p,bn/ones/q)",
-           "bn/bias=bn_fold_bias(bn/gamma,bn/beta,bn/ema_mean,bn/ema_variance)",
-           "bn=bias(bn/depthwise,bn/bias)", "r=relu(bn)", "r/q=fake_quant(r,r/q/range)");
+           "bn/depthwise=depthwise_conv2d(p,bn/ones/q)", "bn=bias(bn/depthwise,bn/bias)",
+           "r=relu(bn)", "r/q=fake_quant(r,r/q/range)");
     const qat_node *ones = node_of(training, "bn/ones");
     ck_assert(ones->is_param && !ones->trainable);
     ck_assert_double_eq(ones->init.scale, 1);
@@ -568,9 +568,9 @@ START_TEST(test_standalone_bias_of_rank_2)
     qat_graph_output(g, op("g", "fully_connected", "units=2", x));
     rewrite();
     EXPECT(eval, "x/q=fake_quant(x)",
+           "bn/bias=bn_fold_bias(bn/gamma,bn/beta,bn/ema_mean,bn/ema_variance)",
            "f/weights/fold=bn_fold_weights(f/weights,bn/gamma,bn/ema_variance)",
            "f/weights/q=fake_quant_weights(f/weights/fold)", "f=fully_connected(x/q,f/weights/q)",
-           "bn/bias=bn_fold_bias(bn/gamma,bn/beta,bn/ema_mean,bn/ema_variance)",
            "bn=bias(f,bn/bias)", "bn/q=fake_quant(bn,bn/q/range)", "b/rank4=reshape(bn/q)",
            "b/ones/q=fake_quant_weights(b/ones)", "b/depthwise=depthwise_conv2d(b/rank4,b/ones/q)",
            "b=bias(b/depthwise,b/bias)", "b/q=fake_quant(b,b/q/range)", "b/back=reshape(b/q)",
